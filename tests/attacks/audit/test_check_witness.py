@@ -553,12 +553,10 @@ def fuzz(name, count, seed):
 @pytest.mark.parametrize(
     ("name", "count"),
     [
-        ("cpgt-cpgt", 100),
-        ("diadsp-diadsp-step-15", 100),
-        ("dpp2-dpp-k-1-short-step", 20),
+        ("cpgt-cpgt", 100), ("diadsp-diadsp-step-15", 100), ("dpp2-dpp-k-1-short-step", 20),
         ("thesis-algorithm-1-algorithm-1-random-penalties-alone", 60),
     ],
-)
+)  # fmt: skip
 def test_an_altered_file_is_proven_only_where_it_is_still_true(name, count):
     """By hand more of them: fuzz(name, 10_000, 0)."""
     proven, refused = fuzz(name, count, 7)

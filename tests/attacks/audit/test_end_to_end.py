@@ -296,13 +296,9 @@ def test_levels_between_two_releases_count_the_first_alone():
     hundred has an unprotected message each: what was lost by then is the first shift's, at a δ above these."""
     steps = np.array([[0.1] * 100, [5.0] * 100])
     part = compared(
-        steps,
-        cost=steps,
-        laws=(Laplace, Laplace),
-        sent_in=(0.0, 4.0),
-        dates=(1, 2, 3, 4, 5),
+        steps, cost=steps, laws=(Laplace, Laplace), sent_in=(0.0, 4.0), dates=(1, 2, 3, 4, 5),
         leaked=np.array([np.inf] * 97 + [1.0, 2.0, 3.0]),
-    )
+    )  # fmt: skip
     levels = {level.activation: level for level in ExactLoss.of([part], 0.5, 0.95).growth}
     assert sorted(levels) == [1, 2, 3, 4, 5]
     assert all(levels[k].estimate == levels[1].estimate < 0.2 for k in (2, 3, 4))

@@ -342,8 +342,6 @@ def test_a_sum_of_releases_costs_what_its_own_noise_allows():
 
 
 # ── noise that is not what it is declared to be ─────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class Mirrored(Gaussian):
     """The second half of the coordinates has minus the noise of the first."""
@@ -416,8 +414,6 @@ def test_honest_noise_passes():
 
 
 # ── the regularizer, and what is said together ──────────────────────────────────────────────────────────
-
-
 class TestWithSparsity:
     """ℓ1: the prox is no bijection; the leak is there wherever x⁺ ≠ 0, and the attack reads it there."""
 
@@ -465,8 +461,6 @@ def test_trials_are_those_that_were_simulated():
 
 
 # ── number, size and time of what is sent ───────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class Branching(Toy):
     """Whether more is released, or with how little noise, hangs on an earlier release: lawful, and it costs."""
@@ -814,8 +808,6 @@ def test_noise_that_returns_later_gives_no_verdict():
 
 
 # ── what an audit refuses ───────────────────────────────────────────────────────────────────────────────
-
-
 def test_an_agent_that_sends_nothing_is_not_called_consistent():
     class Mute(Toy):
         async def besides(self, node, gradient, released, first):
@@ -852,11 +844,6 @@ def test_no_trials_are_refused(trials, chunk):
 
 def chunked(simulation, pair, claim, trials, chunk):
     return run_audit(
-        worlds(simulation, pair.agent, pair.hypotheses[1], max(chunk, 1)),
-        pair,
-        claim,
-        trials=trials,
-        chunk=chunk,
-        confidence=0.95,
-        rng=np.random.default_rng(0),
-    )
+        worlds(simulation, pair.agent, pair.hypotheses[1], max(chunk, 1)), pair, claim, trials=trials, chunk=chunk,
+        confidence=0.95, rng=np.random.default_rng(0),
+    )  # fmt: skip

@@ -242,8 +242,6 @@ class TestWhatIsKept:
 
 
 # ── by default: where releases are not on the wire ──────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class Hidden(Algorithm):
     """Sends a function of its noisy gradient: e^z, a sum of two releases, or a sparse vector's bit a coordinate; or

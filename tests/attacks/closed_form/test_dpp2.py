@@ -91,10 +91,8 @@ def test_known_eta_the_errors_are_independent_with_the_stated_deviation(scales):
 def test_each_agents_noise_weighs_its_own_readings():
     """Scales and ratios by agent: with η known and unknown the errors are as stated, agent by agent."""
     factors = {
-        "agent_scale_w": (1, 3, 0.3, 1, 2),
-        "agent_scale_e": (2, 0.5, 1, 4, 1),
-        "agent_ratio": (1, 0.9, 1, 0.8, 1),
-    }
+        "agent_scale_w": (1, 3, 0.3, 1, 2), "agent_scale_e": (2, 0.5, 1, 4, 1), "agent_ratio": (1, 0.9, 1, 0.8, 1),
+    }  # fmt: skip
     run = heard(noisy(0.05, 0.9, 12, **factors), 60)
     fit = fit_relay(run.views[0])
     for agent, found in enumerate(Evidence.each(through_relay(run.views[0]), law=None)):

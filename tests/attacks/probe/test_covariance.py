@@ -49,14 +49,12 @@ PDD = Dpp2(
 )
 FALLING = Geometric(0.3, 0.9)
 NOISY = {
-    "dpp2": PDD,
-    "private_gradient_descent": PrivateGradientDescent(ROUNDS, Constant(0.05), FALLING),
+    "dpp2": PDD, "private_gradient_descent": PrivateGradientDescent(ROUNDS, Constant(0.05), FALLING),
     "diadsp": DiaDSP(ROUNDS, 0.05, 0.3, 0.2, 0.9),
     "gradient_tracking, atc": GradientTracking(ROUNDS, 0.05, FALLING, FALLING, "atc"),
     "ic_admm": IcAdmm(ROUNDS, penalty=1.0, proximal=2.0, noise="gaussian", scale=FALLING),
-    "d_admm": DAdmm(ROUNDS, penalty=1.0, noise="gaussian", scale=FALLING),
-    "nids": Nids(ROUNDS, 0.1, scale=FALLING),
-}
+    "d_admm": DAdmm(ROUNDS, penalty=1.0, noise="gaussian", scale=FALLING), "nids": Nids(ROUNDS, 0.1, scale=FALLING),
+}  # fmt: skip
 
 
 @cache

@@ -58,13 +58,8 @@ class TestWithoutNoise:
     @pytest.mark.few(4)
     @pytest.mark.parametrize("adversary", [SOME, NEIGHBORS, EDGE, Adversary("all")], ids=lambda a: a.name)
     @pytest.mark.parametrize("algorithm", [
-        PrivateGradientDescent(8, step(0.05)),
-        GradientTracking(8, 0.02),
-        GradientTracking(6, 0.02, variant="atc"),
-        Extra(8, 0.1),
-        Nids(8, 0.1),
-        Dpp2(6, 0.1, 0.02, 0.5, Geometric(0.9, 0.9)),
-        Proximal(),
+        PrivateGradientDescent(8, step(0.05)), GradientTracking(8, 0.02), GradientTracking(6, 0.02, variant="atc"),
+        Extra(8, 0.1), Nids(8, 0.1), Dpp2(6, 0.1, 0.02, 0.5, Geometric(0.9, 0.9)), Proximal(),
     ], ids=lambda a: type(a).__name__)  # fmt: skip
     def test_what_is_identifiable_is_recovered(self, algorithm, adversary):
         run = ran(algorithm, adversary)

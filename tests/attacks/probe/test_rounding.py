@@ -75,14 +75,9 @@ def test_long_runs_stay_within_what_is_stated(algorithm, seed):
 ])  # fmt: skip
 def test_noise_that_fades_by_many_digits_is_stated_right(algorithm):
     run = Simulation(
-        synthetic_problem(),
-        topology.ring(5),
-        algorithm,
-        adversaries=(DOOR,),
-        seed=1,
-        replicas=20,
+        synthetic_problem(), topology.ring(5), algorithm, adversaries=(DOOR,), seed=1, replicas=20,
         recording=Recording(measure=False),
-    ).run()
+    ).run()  # fmt: skip
     found = probed(run.views[0], 1)
     assert found.identifiable.sum() >= 20
     for t in np.flatnonzero(found.identifiable):

@@ -160,8 +160,6 @@ def test_only_objective_perturbation_asks_for_the_hessian(algorithm):
 
 
 # ── bounds against numbers ──────────────────────────────────────────────────────────────────────────────
-
-
 def determinant_loss(change, kappa, d):
     """What noise without end leaves."""
     adjacency = Adjacency(1.0, "a shift", change)

@@ -270,11 +270,9 @@ OWN = LogisticLoss(FEATURES, LABELS, 0.1)
 OTHERS = {
     "a constant move": Tilted(OWN, np.array([0.1, -0.0, 1e-300])),
     "a bend": Bent(OWN, np.array([0.1, 0.0, 0.2]), 0.3, -1.0),
-    "a record": OWN.with_record(2, np.array([1.0, 0.1, -3.0]), -1.0),
-    "all labels": replace(OWN, labels=-LABELS),
-    "more records": replace(OWN, features=np.repeat(FEATURES, 2, axis=0), labels=np.repeat(LABELS, 2)),
-    "itself": OWN,
-}
+    "a record": OWN.with_record(2, np.array([1.0, 0.1, -3.0]), -1.0), "all labels": replace(OWN, labels=-LABELS),
+    "more records": replace(OWN, features=np.repeat(FEATURES, 2, axis=0), labels=np.repeat(LABELS, 2)), "itself": OWN,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("other", OTHERS)
@@ -304,19 +302,15 @@ def test_another_kind_of_objective_or_another_parameter_is_refused():
 @pytest.mark.parametrize(
     "told",
     [
-        {},
-        {"records": 3},
-        {"records": {"features": {"rows": [9], "values": [[0.0, 0.0, 0.0]]}}},
+        {}, {"records": 3}, {"records": {"features": {"rows": [9], "values": [[0.0, 0.0, 0.0]]}}},
         {"records": {"features": {"rows": [1, 2], "values": [[0.0, 0.0, 0.0]]}}},
         {"records": {"features": {"rows": ["a"], "values": [[0.0, 0.0, 0.0]]}}},
         {"records": {"features": {"rows": [1], "values": [["x", 0.0, 0.0]]}}},
-        {"records": {"ridge": {"rows": None, "values": [[1.0], [2.0, 3.0]]}}},
-        {"moved": "Problem"},
-        {"moved": "Tilted"},
-        {"moved": "Tilted", "slope": [1.0, 2.0]},
+        {"records": {"ridge": {"rows": None, "values": [[1.0], [2.0, 3.0]]}}}, {"moved": "Problem"},
+        {"moved": "Tilted"}, {"moved": "Tilted", "slope": [1.0, 2.0]},
         {"moved": "Tilted", "slope": [1.0, 2.0, 3.0], "size": 1.0},
     ],
-)
+)  # fmt: skip
 def test_what_tells_of_no_objective_is_refused(told):
     with pytest.raises(ScenarioError):
         changed(OWN, told)

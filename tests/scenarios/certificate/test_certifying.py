@@ -65,19 +65,14 @@ def test_resume_goes_on_from_the_file(games_alone, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "field"),
     [
-        (["--resume"], "--resume"),
-        (["--repetitions", "0"], "--repetitions"),
-        (["--seed", "-1"], "--seed"),
-        (["--out", "/nowhere/page.md"], "--out"),
-        (["--json", "/nowhere/page.json"], "--json"),
-        (["--out", "/"], "--out = '/': a folder"),
-        (["--json", "/"], "--json = '/': a folder"),
-        (["--out", "/dev/full/page.md"], "--out"),
-        (["--out", "/proc/page.md"], "cannot be written"),
+        (["--resume"], "--resume"), (["--repetitions", "0"], "--repetitions"), (["--seed", "-1"], "--seed"),
+        (["--out", "/nowhere/page.md"], "--out"), (["--json", "/nowhere/page.json"], "--json"),
+        (["--out", "/"], "--out = '/': a folder"), (["--json", "/"], "--json = '/': a folder"),
+        (["--out", "/dev/full/page.md"], "--out"), (["--out", "/proc/page.md"], "cannot be written"),
         (["--out", "same", "--json", "./same"], "--json = 'same': the page is written there"),
         (["--jobs", "0"], "--jobs"),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_refused_at_once(options, field, tmp_path, monkeypatch):
     def never(_case):
         raise AssertionError

@@ -104,14 +104,11 @@ def test_an_error_is_a_document_too(words, status):
 @pytest.mark.parametrize(
     ("words", "field"),
     [
-        (["run", "--json"], "SCENARIO"),
-        (["run", "private-descent", "--jsn", "--json"], "--jsn"),
-        (["run", "private-descent", "--jobs", "many", "--json"], "--jobs"),
-        (["nonsense", "--json"], "command line"),
-        (["list", "nonsense", "--json"], "KIND"),
-        (["compare", "nothing", "neither", "--json"], "runs"),
+        (["run", "--json"], "SCENARIO"), (["run", "private-descent", "--jsn", "--json"], "--jsn"),
+        (["run", "private-descent", "--jobs", "many", "--json"], "--jobs"), (["nonsense", "--json"], "command line"),
+        (["list", "nonsense", "--json"], "KIND"), (["compare", "nothing", "neither", "--json"], "runs"),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_of_usage_is_the_same_document(words, field):
     done = runner.invoke(app, words)
     printed = json.loads(done.stdout)

@@ -141,12 +141,10 @@ agents: [{address: 127.0.0.1, port: 7001}, {address: 127.0.0.1, port: 7002}]
         (HOSTS.replace("7002", "7001"), [], "hosts.yaml:2: agents[1].port = 7001: agent 0 listens there"),
         (HOSTS.replace("port: 7002", "prt: 7002"), [], "did you mean 'port'?"),
         (HOSTS.replace("7000", "70000"), [], "hosts.yaml:1: coordinator.port = 70000"),
-        (HOSTS, ["--compose", "it.yaml"], "every agent is a service"),
-        (None, ["--ssh"], "--ssh = True"),
-        (None, ["--outside", "two=x"], "AGENT=PROGRAM"),
-        (None, ["--outside", "9=x"], "no such agent"),
+        (HOSTS, ["--compose", "it.yaml"], "every agent is a service"), (None, ["--ssh"], "--ssh = True"),
+        (None, ["--outside", "two=x"], "AGENT=PROGRAM"), (None, ["--outside", "9=x"], "no such agent"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_place_is_said_in_a_line(file, hosts, options, words):
     if hosts is not None:
         (file.parent / "hosts.yaml").write_text(hosts)

@@ -158,14 +158,11 @@ OWN = {
 }
 """Mistakes in code of one's own: what of it is replaced by what, exit status, and what is printed beside its line."""
 CLAIMS = {
-    "number.py": "1.0",
-    "below.py": "Claim(-1.0, 0.0, 'mine', adjacency, 'l1')",
-    "two.py": "Claim(1.0, 0.0, 'mine', 2.0, 'l1')",
-    "none.py": "Claim(None, 0.0, 'mine', adjacency, 'l1')",
-    "text.py": "Claim('1', 0.0, 'mine', adjacency, 'l1')",
-    "few.py": "Claim(1.0)",
+    "number.py": "1.0", "below.py": "Claim(-1.0, 0.0, 'mine', adjacency, 'l1')",
+    "two.py": "Claim(1.0, 0.0, 'mine', 2.0, 'l1')", "none.py": "Claim(None, 0.0, 'mine', adjacency, 'l1')",
+    "text.py": "Claim('1', 0.0, 'mine', adjacency, 'l1')", "few.py": "Claim(1.0)",
     "fruit.py": "Claim(1.0, 0.0, 'mine', adjacency, 'banana')",
-}
+}  # fmt: skip
 CLAIM = """
     def claim(self, adjacency, setting, delta):
         from netsim.claims import Claim

@@ -41,14 +41,11 @@ def one_item(tmp_path, monkeypatch):
         figure = {"id": "p-f", "item": "F", "missing": ["the graph"], "outcome": "cannot be run", **stated}
         held = [
             {
-                "id": f"p-{word}",
-                "item": word,
-                "test": f"{tmp_path}/test_held.py::test_{word}",
-                "outcome": "agrees",
+                "id": f"p-{word}", "item": word, "test": f"{tmp_path}/test_held.py::test_{word}", "outcome": "agrees",
                 **stated,
             }
             for word in ("right", "wrong")
-        ]
+        ]  # fmt: skip
         file.with_name("test_held.py").write_text("def test_right(): pass\ndef test_wrong(): assert False\n")
         paper = Paper(key="p", paper="P", items=[walk, figure, *held])
         monkeypatch.setattr(items, "papers", lambda: (paper,))
@@ -99,11 +96,9 @@ def test_without_a_name_all_are_listed_and_none_is_run(one_item):
     one_item("agrees in shape")
     done = netsim("papers", "--json")
     assert [(one["id"], one["outcome"], one["ran"]) for one in json.loads(done.stdout)] == [
-        ("p-t", "agrees", None),
-        ("p-f", "cannot be run", None),
-        ("p-right", "agrees", None),
+        ("p-t", "agrees", None), ("p-f", "cannot be run", None), ("p-right", "agrees", None),
         ("p-wrong", "agrees", None),
-    ]
+    ]  # fmt: skip
 
 
 def test_an_unknown_item_is_wrong_input():

@@ -96,15 +96,11 @@ def test_a_lesson_is_chosen_by_number_name_or_beginning(name: str, chosen: str) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nosuch"], "no such lesson"),
-        (["99"], "no such lesson"),
-        ([""], "no such lesson"),
-        (["no.py"], "no such file"),
-        ([str(command.__file__)], "no marimo notebook"),
-        ([str(Path(__file__).parent / "..")], "a folder without a lesson"),
-        (["--edit"], "--edit opens one lesson"),
+        (["nosuch"], "no such lesson"), (["99"], "no such lesson"), ([""], "no such lesson"),
+        (["no.py"], "no such file"), ([str(command.__file__)], "no marimo notebook"),
+        ([str(Path(__file__).parent / "..")], "a folder without a lesson"), (["--edit"], "--edit opens one lesson"),
     ],
-)
+)  # fmt: skip
 def test_wrong_words_are_told(words: list[str], said: str) -> None:
     shown = lab(*words)
     assert shown.exit_code == 2
@@ -153,19 +149,15 @@ def test_the_index_links_every_lesson() -> None:
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({"host": "127.0.0.1:2719"} | KNOWN, 200),
-        ({"host": "localhost:2719"} | KNOWN, 200),
+        ({"host": "127.0.0.1:2719"} | KNOWN, 200), ({"host": "localhost:2719"} | KNOWN, 200),
         ({"host": "127.0.0.1:2719", "origin": "http://127.0.0.1:2719"} | KNOWN, 200),
-        ({"host": "lab.example.org"} | KNOWN, 403),
-        ({"host": "lab.example.org:2719"} | KNOWN, 403),
+        ({"host": "lab.example.org"} | KNOWN, 403), ({"host": "lab.example.org:2719"} | KNOWN, 403),
         ({"host": "127.0.0.1:2719", "origin": "https://example.org"} | KNOWN, 403),
-        ({"host": "127.0.0.1:2719", "origin": "null"} | KNOWN, 403),
-        ({}, 403),
-        ({"host": "127.0.0.1:2719"}, 403),
+        ({"host": "127.0.0.1:2719", "origin": "null"} | KNOWN, 403), ({}, 403), ({"host": "127.0.0.1:2719"}, 403),
         ({"host": "127.0.0.1:2719", "cookie": "netsim-lab-2719=abd"}, 403),
         ({"host": "127.0.0.1:2719", "cookie": f"netsim-lab-2720={TOKEN}"}, 403),
     ],
-)
+)  # fmt: skip
 def test_only_its_own_pages_on_this_machine_are_answered(headers: dict[str, str], status: int) -> None:
     found, page = answer(headers, course.lessons()[:1])
     assert found == status

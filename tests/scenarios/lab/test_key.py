@@ -154,16 +154,12 @@ def test_settings_that_do_not_reach_what_is_asked_for_are_no_answer(lesson: Less
 @pytest.mark.parametrize(
     ("question", "answer", "settings", "why"),
     [
-        ("question_1", "9", {}, None),
-        ("question_1", "9.5", {}, None),
+        ("question_1", "9", {}, None), ("question_1", "9.5", {}, None),
         ("question_1", "16", {}, "'16' is not right there"),
-        ("question_1", "16", {"side": 4, "code": "area = 4 ** 2"}, None),
-        ("question_1", "9e6", {"unit": 1000}, None),
-        ("question_1", None, {}, "'its settings' is not right there"),
-        ("question_2", "no", {}, None),
+        ("question_1", "16", {"side": 4, "code": "area = 4 ** 2"}, None), ("question_1", "9e6", {"unit": 1000}, None),
+        ("question_1", None, {}, "'its settings' is not right there"), ("question_2", "no", {}, None),
         ("question_2", "yes", {}, "'yes' is not right there"),
-        ("question_2", "maybe", {}, "'maybe' is not right there"),
-        ("question_3", None, {"inside": ["0", "1"]}, None),
+        ("question_2", "maybe", {}, "'maybe' is not right there"), ("question_3", None, {"inside": ["0", "1"]}, None),
         ("question_3", None, {}, "is not right there"),
         ("question_3", None, {"inside": ["0", "8"]}, "cannot be chosen"),
         ("question_3", None, {"side": 9, "inside": ["0", "8"], "code": "area = 9 ** 2"}, None),
@@ -171,10 +167,9 @@ def test_settings_that_do_not_reach_what_is_asked_for_are_no_answer(lesson: Less
         ("question_1", "100", {"side": 10, "code": "area = 10 ** 2"}, "cannot be chosen"),
         ("question_1", "1", {"side": True, "code": "area = True ** 2"}, "cannot be chosen"),
         ("question_1", "4", {"unit": 2}, "cannot be chosen"),
-        ("question_1", "9", {"other": 1}, "are not those of the lesson"),
-        ("question_9", "9", {}, "no such question"),
+        ("question_1", "9", {"other": 1}, "are not those of the lesson"), ("question_9", "9", {}, "no such question"),
     ],
-)
+)  # fmt: skip
 def test_an_answer_is_graded_again_at_its_settings(lesson: Lesson, question, answer, settings, why) -> None:
     wrong, unread = examined(sheet((question, answer, settings)), [lesson])
     assert not unread

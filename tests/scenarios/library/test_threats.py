@@ -10,15 +10,9 @@ from scenarios.files.library import library
 from scenarios.schema.algorithms import FaultName
 
 GROUPS = {
-    "comparisons",
-    "first steps",
-    "threat gallery",
-    "planted faults",
-    "papers: DP-RECAL",
-    "papers: CPGT",
-    "papers: DPP²",
-    "papers: thesis",
-}
+    "comparisons", "first steps", "threat gallery", "planted faults", "papers: DP-RECAL", "papers: CPGT",
+    "papers: DPP²", "papers: thesis",
+}  # fmt: skip
 
 
 def inferred(name, folder, *options):

@@ -190,14 +190,12 @@ def test_variants_of_a_study_are_runs(study):
 @pytest.mark.parametrize(
     ("places", "said"),
     [
-        (["nowhere"], "no such folder"),
-        (["{calm}"], None),
+        (["nowhere"], "no such folder"), (["{calm}"], None),
         (["{calm}:plain"], "one algorithm of one run has nothing beside it"),
         (["{calm}:other", "{loud}"], "no such algorithm there; allowed: plain, noisy"),
-        (["{broken}", "{loud}"], "not JSON"),
-        (["{foreign}", "{loud}"], "results.json"),
+        (["{broken}", "{loud}"], "not JSON"), (["{foreign}", "{loud}"], "results.json"),
     ],
-)
+)  # fmt: skip
 def test_places_that_cannot_be_read_are_named(pair, tmp_path, places, said):
     for name, text in (("broken", "{"), ("foreign", "{}")):
         (tmp_path / name).mkdir()
@@ -260,12 +258,10 @@ def test_the_command_writes_a_page_and_prints_tables_or_json(pair, tmp_path, mon
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["nowhere"],
-        ["{calm}", "{loud}", "--out", "x.txt"],
-        ["{calm}", "{loud}", "--out", "no/x.html"],
+        ["nowhere"], ["{calm}", "{loud}", "--out", "x.txt"], ["{calm}", "{loud}", "--out", "no/x.html"],
         ["{calm}", "{loud}", "--out", "/proc/x.html"],
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_two(pair, tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
     asked = [one.format(calm=pair[0], loud=pair[1]) for one in arguments]

@@ -74,12 +74,10 @@ def test_names_of_agents_are_those_of_one_table():
     [
         ("HERE/.venv/bin/netsim", None, ".venv/bin/netsim"),
         ("HERE/.venv/bin/netsim", "/usr/bin/netsim", ".venv/bin/netsim"),
-        ("/opt/a b/netsim", None, "'/opt/a b/netsim'"),
-        ("HERE/.venv/bin/netsim", "HERE/.venv/bin/netsim", "netsim"),
-        ("/lib/netsim/__main__.py", None, ".venv/bin/python -m netsim"),
-        ("/usr/bin/pytest", None, "netsim"),
+        ("/opt/a b/netsim", None, "'/opt/a b/netsim'"), ("HERE/.venv/bin/netsim", "HERE/.venv/bin/netsim", "netsim"),
+        ("/lib/netsim/__main__.py", None, ".venv/bin/python -m netsim"), ("/usr/bin/pytest", None, "netsim"),
     ],
-)
+)  # fmt: skip
 def test_a_command_to_repeat_is_called_as_it_can_be_here(called, found, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(terminal.sys, "argv", [called.replace("HERE", str(tmp_path))])

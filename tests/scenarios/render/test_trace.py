@@ -257,7 +257,6 @@ def test_kinds_are_those_of_messages():
 
 
 # ── what was heard in several ways ──────────────────────────────────────────────────────────────────────
-
 DOORS = """\
 name: doors
 seed: 1
@@ -272,11 +271,9 @@ algorithms:
 attacks: {gradients: false}
 """
 CODECS = [
-    "{codec: {kind: float32}}",
-    "{codec: {kind: quantizer, bits: 4}, header: 12}",
-    "{codec: {kind: top_k, k: 2}, header: 33}",
-    "{codec: {kind: fixed_point, bits: 10, limit: 8.0}, header: 0}",
-]
+    "{codec: {kind: float32}}", "{codec: {kind: quantizer, bits: 4}, header: 12}",
+    "{codec: {kind: top_k, k: 2}, header: 33}", "{codec: {kind: fixed_point, bits: 10, limit: 8.0}, header: 0}",
+]  # fmt: skip
 
 
 def ran(path, messages="{}", links="all"):
@@ -383,8 +380,6 @@ def test_an_empty_answer_says_why(folder, words, why):
 
 
 # ── how it looks ────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.few(6)
 @pytest.mark.parametrize("width", [60, 80, 200])
 @pytest.mark.parametrize("place", [None, "link", "node"])

@@ -228,10 +228,8 @@ def test_nothing_of_the_tree_imports_a_stage_or_a_page():
     assert spec is not None
     assert spec.origin is not None
     below = (
-        "scenarios.results",
-        "scenarios.schema",
-        "scenarios.files",
-    )
+        "scenarios.results", "scenarios.schema", "scenarios.files",
+    )  # fmt: skip
     tree = ["base", "run", "attacks", "traffic", "losses", "budgets", "audit", "views", "reproduction"]
     tree += ["tree", "attacked", "findings"]
     for file in (Path(spec.origin).with_name(f"{name}.py") for name in tree):

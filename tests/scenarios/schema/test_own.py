@@ -72,16 +72,14 @@ def test_a_schedule_is_given_as_a_number_or_by_its_kind():
         ("path=other.py:TwoExchanges", "path", "no such file"),
         ("path=mine.py:TwoExchange", "path", "no class 'TwoExchange'"),
         ("path=mine.py:Laplace", "path", "is no algorithm"),
-        ("path=nowhere.at_all:Mine", "path", "no module named 'nowhere'"),
-        ("path=mine", "path", "names no class"),
-        ("path='mine.\"x\":Mine'", "path", "names no class"),
-        ("parameters={}", "parameters.rounds", "missing"),
+        ("path=nowhere.at_all:Mine", "path", "no module named 'nowhere'"), ("path=mine", "path", "names no class"),
+        ("path='mine.\"x\":Mine'", "path", "names no class"), ("parameters={}", "parameters.rounds", "missing"),
         ("parameters={rounds: 3, stepp: 1}", "parameters.stepp", "did you mean 'step'?"),
         ("parameters={rounds: three}", "parameters.rounds", "valid integer"),
         ("parameters={rounds: 3, careful: 1}", "parameters.careful", "valid boolean"),
         ("parameters={rounds: 3, scale: {kind: geometric}}", "parameters.scale", "wrong type"),
     ],
-)
+)  # fmt: skip
 def test_each_mistake_is_one_clear_error_before_time_0(setting, field, words):
     error = refused([f"algorithms[0].{setting}"])
     assert error.field == f"-o algorithms[0].{field}"
@@ -208,16 +206,13 @@ def test_json_has_the_verdict_and_nothing_else(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (["mine.py:TwoExchanges"], "-o rounds: missing"),
-        (["mine.py", "-o", "round=2"], "did you mean 'rounds'?"),
+        (["mine.py:TwoExchanges"], "-o rounds: missing"), (["mine.py", "-o", "round=2"], "did you mean 'rounds'?"),
         (["mine.py", "-o", "rounds=2", "-o", "topology=rnig"], "topology.kind"),
         (["mine.py", "-o", "rounds=2", "-o", "agents=99"], "topology.agents = 99"),
-        (["mine.py", "-o", "rounds"], "no setting"),
-        (["mine.py", "-o", "rounds=2", "--again"], "--again"),
-        (["mine.py:Other"], "no class 'Other'"),
-        (["private-descent", "--epsilon", "1"], "--epsilon"),
+        (["mine.py", "-o", "rounds"], "no setting"), (["mine.py", "-o", "rounds=2", "--again"], "--again"),
+        (["mine.py:Other"], "no class 'Other'"), (["private-descent", "--epsilon", "1"], "--epsilon"),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_told_in_the_words_of_the_command_line(asked, words):
     done = runner.invoke(app, ["audit", *asked])
     assert done.exit_code == 2

@@ -44,9 +44,5 @@ def test_kinds_bounds_defaults_and_meanings_are_there():
 def test_units_are_those_of_the_documentation():
     links = {name: spec.unit(Links, name) for name in ("bandwidth", "buffer", "timeout", "reliable", "loss")}
     assert links == {
-        "bandwidth": "bytes per second",
-        "buffer": "bytes",
-        "timeout": "seconds",
-        "reliable": "",
-        "loss": "",
-    }
+        "bandwidth": "bytes per second", "buffer": "bytes", "timeout": "seconds", "reliable": "", "loss": "",
+    }  # fmt: skip

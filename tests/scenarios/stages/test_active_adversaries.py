@@ -76,19 +76,14 @@ def test_everything_a_file_says_reaches_the_simulation():
             "mallory",
             Around((1,)),
             (
-                Drop(0.1),
-                Delay(0.5),
-                Delay(UniformDelay(0.0, 1.0), 0.5),
-                Replay(0.2, copies=3),
-                Alter(AddGaussian(1.0), fields=("x",)),
-                Alter(ScaleBy(-2.0)),
-                Alter(SetTo(4.0)),
+                Drop(0.1), Delay(0.5), Delay(UniformDelay(0.0, 1.0), 0.5), Replay(0.2, copies=3),
+                Alter(AddGaussian(1.0), fields=("x",)), Alter(ScaleBy(-2.0)), Alter(SetTo(4.0)),
                 Alter(FlipSign(), 0.25),
             ),
             1.0,
             9.0,
         ),
-    )
+    )  # fmt: skip
     plain = built("{links: [[1, 0]], actions: [{kind: drop}], directed: true}").subjects[0].simulation
     assert plain.network.active_adversaries == (
         ActiveAdversary("meddler", ((1, 0),), (Drop(),), 0.0, math.inf, True),
@@ -120,8 +115,6 @@ def test_one_clear_message(meddler, links, field, said):
 
 
 # ── what results say ────────────────────────────────────────────────────────────────────────────────────
-
-
 def results_of(text: str, folder, page=True) -> Results:
     return run_scenario(parse(text, "mine.yaml"), folder, command="netsim run mine.yaml", page=page)
 

@@ -123,8 +123,6 @@ def test_what_is_wrong_is_said_before_time_0(change, field):
 
 
 # ── where people read it ────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_row_for_each_accuracy_and_one_for_who_reached_none(finished):
     found = rows(finished[1].algorithms)
     assert [(name, accuracy) for name, accuracy, _ in found] == [

@@ -270,12 +270,10 @@ WRONG = {
     "a change too large": (lambda t: t["pair"]["change"]["slope"].__setitem__(0, 0.4), "not adjacent"),
     "a change of nothing": (lambda t: t["pair"].update(change={}), "records: missing"),
     "a change by a class": (
-        lambda t: t["pair"]["change"].update(moved="Problem"),
-        "no objective that is",
+        lambda t: t["pair"]["change"].update(moved="Problem"), "no objective that is",
     ),
     "a change of a field": (
-        lambda t: t["pair"].update(change={"records": {"x": 1}}),
-        "not fields of",
+        lambda t: t["pair"].update(change={"records": {"x": 1}}), "not fields of",
     ),
     "the agent": (lambda t: t.update(agent=2), "agent 2 holds other records"),
     "the algorithm": (lambda t: t.update(algorithm="EXTRA"), "not in the scenario"),
@@ -289,7 +287,7 @@ WRONG = {
     "a missing field": (lambda t: t.pop("pair"), "Field required"),
     "a row": (lambda t: t["transcript"]["rows"][0].pop("time"), "time: missing"),
     "a dimension": (lambda t: came(t)["values"].update(x=[1.0]), "where points have 10"),
-}
+}  # fmt: skip
 
 
 def only(tree):
@@ -317,12 +315,10 @@ def test_what_is_no_json_is_told(tmp_path, text):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda t: t.update(says="\ud800"),
-        lambda t: t["claim"].update({"\udfff": 1}),
-        lambda t: t["account"].update(deep=deep(45)),
-        lambda t: t["account"].update(deep=deep(900)),
+        lambda t: t.update(says="\ud800"), lambda t: t["claim"].update({"\udfff": 1}),
+        lambda t: t["account"].update(deep=deep(45)), lambda t: t["account"].update(deep=deep(900)),
     ],
-)
+)  # fmt: skip
 def test_text_that_is_none_and_lists_too_deep_are_no_witness(folder, tmp_path, change):
     done = status(changed(folder, tmp_path, "cpgt", change))
     assert done.exit_code == 2

@@ -211,13 +211,10 @@ MALFORMED = {
     "a shift of no number": lambda s: s["tilting"]["shifts"].update({"0": ["x"]}),
     "a shift of no release": lambda s: s["tilting"]["shifts"].update({"99": s["tilting"]["shifts"]["0"]}),
     "an infinite tilt": lambda s: s["tilting"].update(theta="inf"),
-    "a tilt the other way": lambda s: s["tilting"].update(theta=-0.5),
-    "no base64": lambda s: s.update(numbers="?"),
-    "no text": lambda s: s.update(numbers=7),
-    "no count": lambda s: s.update(transcripts="2"),
-    "no transcript": lambda s: s.update(transcripts=0),
-    "no numbers": lambda s: s.pop("numbers"),
-}
+    "a tilt the other way": lambda s: s["tilting"].update(theta=-0.5), "no base64": lambda s: s.update(numbers="?"),
+    "no text": lambda s: s.update(numbers=7), "no count": lambda s: s.update(transcripts="2"),
+    "no transcript": lambda s: s.update(transcripts=0), "no numbers": lambda s: s.pop("numbers"),
+}  # fmt: skip
 
 
 @pytest.mark.few(6)

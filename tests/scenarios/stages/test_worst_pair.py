@@ -245,16 +245,9 @@ ROUNDS = 4
 TRUE = 4.0
 """ε of `Sound`: four releases of what is clipped to 1 in ℓ1, Laplace noise of scale 2."""
 WRONG = {
-    "Telescoping": 1.0,
-    "HalfSensitivity": 2.0,
-    "LessNoise": TRUE,
-    "OneAgent": TRUE,
-    "Reused": TRUE,
-    "Increments": 1.0,
-    "Frozen": 2.0,
-    "Guarded": 2.0,
-    "OneCoordinate": TRUE,
-}
+    "Telescoping": 1.0, "HalfSensitivity": 2.0, "LessNoise": TRUE, "OneAgent": TRUE, "Reused": TRUE,
+    "Increments": 1.0, "Frozen": 2.0, "Guarded": 2.0, "OneCoordinate": TRUE,
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

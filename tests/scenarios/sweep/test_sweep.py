@@ -28,13 +28,10 @@ BASE = parse(SCENARIO)
 GRID = Sweep.model_validate({"scenario": "small", "grid": {"links.loss": [0.0, 0.3], "topology.agents": [3, 5]}})
 RELIABLE = Sweep.model_validate(
     {
-        "scenario": "small",
-        "grid": {"topology.agents": [3, 5]},
-        "random": {"problem.ridge": {"law": "loguniform", "low": 0.01, "high": 1.0}},
-        "draws": 2,
-        "repeats": 2,
+        "scenario": "small", "grid": {"topology.agents": [3, 5]},
+        "random": {"problem.ridge": {"law": "loguniform", "low": 0.01, "high": 1.0}}, "draws": 2, "repeats": 2,
     }
-)
+)  # fmt: skip
 
 
 # ── points ──────────────────────────────────────────────────────────────────────────────────────────────

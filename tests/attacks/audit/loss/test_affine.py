@@ -57,14 +57,9 @@ class Inside(Algorithm):
 
 
 MU = {
-    "sum": 2 / np.sqrt(2),
-    "affine": 1.0,
-    "twice": 1.0,
-    "chain": np.sqrt(2.0),
-    "beside": np.sqrt(2.0),
-    "under another": 2 / np.sqrt(2),
-    "beside the value": 2.0,
-}
+    "sum": 2 / np.sqrt(2), "affine": 1.0, "twice": 1.0, "chain": np.sqrt(2.0), "beside": np.sqrt(2.0),
+    "under another": 2 / np.sqrt(2), "beside the value": 2.0,
+}  # fmt: skip
 """μ·σ/‖Δ‖: of sums, in a message or under another release, 2Δ over σ√2; of a value that is sent once more, over σ; of
 the others each noise is sent once."""
 

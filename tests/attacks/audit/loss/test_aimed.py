@@ -56,12 +56,10 @@ def test_a_few_transcripts_show_the_whole_loss():
 @pytest.mark.parametrize(
     "laws",
     [
-        (UniformLaplace(1.5, 0.3),) * 8,
-        (UniformLaplace(-1.5, 0.3),) * 8,
-        (DiscreteLaplace(0.3, 0.01),) * 8,
+        (UniformLaplace(1.5, 0.3),) * 8, (UniformLaplace(-1.5, 0.3),) * 8, (DiscreteLaplace(0.3, 0.01),) * 8,
         (UniformLaplace(0.02, 0.3), Laplace(0.2), DiscreteLaplace(0.3, 0.01), UniformLaplace(2.0, 0.3)),
     ],
-)
+)  # fmt: skip
 def test_noise_of_every_bounded_loss_is_aimed(laws):
     simulation, pair = quadratic_world(Releases(laws))
     supremum = spent(simulation, pair)

@@ -12,17 +12,9 @@ from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace
 
 LAWS = [Laplace(0.7), Gaussian(0.7)]
 CODECS = [
-    Float16(),
-    FixedPoint(4, 3.0),
-    FixedPoint(3, 2.0, "stochastic"),
-    RandomK(2),
-    TopK(3),
-    Quantizer(1, "linf"),
-    Quantizer(3, "linf"),
-    Quantizer(4),
-    Quantizer(2),
-    ScaledSign(),
-]
+    Float16(), FixedPoint(4, 3.0), FixedPoint(3, 2.0, "stochastic"), RandomK(2), TopK(3), Quantizer(1, "linf"),
+    Quantizer(3, "linf"), Quantizer(4), Quantizer(2), ScaledSign(),
+]  # fmt: skip
 
 
 def loss_of(codec, code, law, value, other):
@@ -30,8 +22,6 @@ def loss_of(codec, code, law, value, other):
 
 
 # ── one coordinate, sixty digits ────────────────────────────────────────────────────────────────────────
-
-
 def antiderivatives(law, t):
     """∫_{−∞}^t p and ∫_{−∞}^t u p(u) du of noise of scale 1, accurate for t ≤ 0."""
     if isinstance(law, Gaussian):
@@ -62,11 +52,9 @@ def stochastic(law, codec, k, value):
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 @settings(max_examples=60, deadline=None)
 @given(
-    k=st.integers(-7, 7),
-    size=st.floats(-5, 3).map(lambda power: 10.0**power),
-    value=st.floats(-30, 30),
+    k=st.integers(-7, 7), size=st.floats(-5, 3).map(lambda power: 10.0**power), value=st.floats(-30, 30),
     apart=st.floats(-5, 5),
-)
+)  # fmt: skip
 def test_a_stochastic_grid_against_sixty_digits(law, k, size, value, apart):
     """Thin and thick steps, and tails of 40 and more deviations: 1e−10 of each logarithm, but for the rounding of the
     numbers that are handed over."""
@@ -95,8 +83,6 @@ def test_cells_against_sixty_digits(law, value, low, bits):
 
 
 # ── a norm on the wire ──────────────────────────────────────────────────────────────────────────────────
-
-
 def on_a_grid(densities, points):
     """The density at 1 of a sum of numbers on [0, 1], by convolution on a grid."""
     total = densities[0]
@@ -165,8 +151,6 @@ def test_scaled_signs_far_out_against_convolutions(law):
 
 
 # ── what makes a likelihood ratio one ───────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.few(3)
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 @pytest.mark.parametrize("codec", CODECS, ids=repr)
@@ -179,10 +163,8 @@ def test_it_changes_one_law_into_the_other(codec, law):
     codes = [codec.encode(x, rng.random(x.shape)) for x in (law.release(v, rng) for v in (value, other))]
     losses = code_loss(codec, codes[0], (law, law), (value, other))
     tests = [
-        np.ones_like,
-        *(lambda c, k=k: c[:, k] > 0 for k in range(3)),
-        *(lambda c, k=k: c[:, k] == 0 for k in (0, 4)),
-    ]
+        np.ones_like, *(lambda c, k=k: c[:, k] > 0 for k in range(3)), *(lambda c, k=k: c[:, k] == 0 for k in (0, 4)),
+    ]  # fmt: skip
     tests += [lambda c: np.max(np.abs(c), axis=1) > 1, lambda c: np.abs(c[:, 5]) > 0.5]
     for test in tests:
         here, there = (np.asarray(test(code), dtype=float).reshape(size, -1)[:, 0] for code in codes)
@@ -211,8 +193,6 @@ def test_a_code_loses_no_more_than_the_release(codec, law):
 
 
 # ── what is not known, and what has no noise ────────────────────────────────────────────────────────────
-
-
 def test_of_other_laws_nothing_is_said():
     zero = np.zeros((2, 3))
     for law in (DiscreteLaplace(1.0, 0.1), Laplace(np.array([1.0, 0.0, 1.0]))):
@@ -224,11 +204,8 @@ def test_of_other_laws_nothing_is_said():
 def test_a_coordinate_without_noise_is_possible_or_not(rounding):
     codec, law = FixedPoint(3, 3.0, rounding), Laplace(np.array([0.7, 0.0]))
     whole = (
-        FixedPoint(3, 3.0, rounding),
-        np.array([[1.0]]),
-        (Laplace(0.7),) * 2,
-        (np.array([[0.2]]), np.array([[0.9]])),
-    )
+        FixedPoint(3, 3.0, rounding), np.array([[1.0]]), (Laplace(0.7),) * 2, (np.array([[0.2]]), np.array([[0.9]])),
+    )  # fmt: skip
     for far, expected in ((0.1, code_loss(*whole)[0]), (2.1, np.inf)):
         values = np.array([[0.2, 1.9]]), np.array([[0.9, 1.9 + far]])
         found = code_loss(codec, np.array([[1.0, 2.0]]), (law, law), values)

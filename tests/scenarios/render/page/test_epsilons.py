@@ -16,11 +16,9 @@ from tests.scenarios.filled import filled
 def test_ticks_stand_at_whole_rounds(rounds):
     at = list(range(1, rounds + 1))
     time = {
-        "unit": "rounds",
-        "vacuous_above": 20,
-        "claimed": {"count": at, "epsilon": [0.1 * k for k in at]},
+        "unit": "rounds", "vacuous_above": 20, "claimed": {"count": at, "epsilon": [0.1 * k for k in at]},
         "exact": {"count": at, "estimate": [0.1 * k for k in at], "lower": [0.09 * k for k in at]},
-    }
+    }  # fmt: skip
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", over_time(filled(OverTime, time), "x").drawing.svg)
     ticks = texts[: texts.index("rounds")]
     assert len(ticks) >= 2
