@@ -12,7 +12,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from netsim.files import draft_of
@@ -20,9 +19,9 @@ from netsim.readers.deployed.capture import packets
 from scenarios.challenge.folder import PUBLIC_KEY, answer_of, key_from, opened, posed, write
 from scenarios.challenge.sheet import A_LEVEL, Entry, Sheet
 from scenarios.challenge.table import CHALLENGES, Form, named
-from scenarios.cli.app import app
 from scenarios.files.folders import held
 from tests.scenarios.challenge.solutions import SOLUTIONS, solved
+from tests.scenarios.command import cli
 
 KEY = b"the instructor's own"
 OWN_TAPS = ("one-door", "verdicts", "budgets")
@@ -155,14 +154,12 @@ def test_the_size_of_a_recording_does_not_tell_the_answer(tmp_path):
 
 # ── the command ─────────────────────────────────────────────────────────────────────────────────────────
 def netsim(*words, exit_status=0):
-    done = CliRunner().invoke(app, ["challenge", *map(str, words)])
-    assert done.exit_code == exit_status, done.output
+    done = cli("challenge", *words, ends=exit_status)
     return done.output
 
 
 def document(*words, exit_status=0):
-    done = CliRunner().invoke(app, ["challenge", *map(str, words), "--json"])
-    assert done.exit_code == exit_status, done.output
+    done = cli("challenge", *words, "--json", ends=exit_status)
     return json.loads(done.stdout)
 
 

@@ -3,12 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import AbsentDataError, ScenarioError
 from netsim.simulation import Simulation
 from scenarios.build import problem as building
-from scenarios.cli.app import app
 from scenarios.files.library import library
 from scenarios.render.page import report
 from scenarios.results.folder import read_results
@@ -17,6 +15,7 @@ from scenarios.results.tree import dumps
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
+from tests.scenarios.command import cli
 
 SMALL = (
     library()["private-descent-noise-floor"]
@@ -107,9 +106,7 @@ def test_a_variant_that_fails_does_not_sink_the_others(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = LOSSY.replace("VARIANT", "variant: good").replace("name: bad", "name: a-bad")
     (tmp_path / "lossy.yaml").write_text(text)
-    done = CliRunner().invoke(app, ["run", "lossy.yaml", "--out", "out", "--jobs", "1"])
-    assert done.exit_code == 70
-    assert "a-bad: failed: DeadlockError" in done.stderr
+    done = cli("run", "lossy.yaml", "--out", "out", "--jobs", "1", ends=70, stderr="a-bad: failed: DeadlockError")
     assert "P, Table 1: agrees. 1 check holds." in done.output.replace("\n", " ")
     results = read_results(tmp_path / "out")
     assert [v.status for v in results.variants] == ["failed", "complete"]
@@ -130,8 +127,7 @@ def test_a_check_that_fails_is_exit_status_1(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = LOSSY.replace("VARIANT", "variant: good").replace("links.loss: 0.5", "seed: 2").replace("below", "above")
     (tmp_path / "lossy.yaml").write_text(text)
-    done = CliRunner().invoke(app, ["run", "lossy.yaml", "--out", "out", "--jobs", "1"])
-    assert done.exit_code == 1
+    done = cli("run", "lossy.yaml", "--out", "out", "--jobs", "1", ends=1)
     said = " ".join(done.output.split())
     assert "P, Table 1: differs. Criterion: final relative error of R in good above 1; found:" in said
 
@@ -197,13 +193,9 @@ def test_a_scenario_without_variants_has_its_outcome_on_its_own_page(tmp_path):
 
 
 def test_check_and_list_count_the_variants():
-    runner = CliRunner()
-    done = runner.invoke(app, ["check", "private-descent-noise-floor"])
-    assert f"3 variants ({', '.join(VARIANTS)})" in done.output
-    assert "(3 variants)" in runner.invoke(app, ["list"]).output
-    assert (
-        f"# 3 variants: {', '.join(VARIANTS)}\n" in runner.invoke(app, ["show", "private-descent-noise-floor"]).output
-    )
+    cli("check", "private-descent-noise-floor", output=f"3 variants ({', '.join(VARIANTS)})")
+    assert "(3 variants)" in cli("list").output
+    assert f"# 3 variants: {', '.join(VARIANTS)}\n" in cli("show", "private-descent-noise-floor").output
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.adversary import Around
 from netsim.errors import ScenarioError
@@ -21,7 +20,6 @@ from netsim.network.active_adversaries import (
 )
 from netsim.network.laws import UniformDelay
 from scenarios.build.experiment import Experiment
-from scenarios.cli.app import app
 from scenarios.cli.json_output import document
 from scenarios.files.library import library
 from scenarios.render.page.report import page
@@ -31,6 +29,7 @@ from scenarios.results.folder import read_manifest, read_results
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
+from tests.scenarios.command import cli
 from tests.scenarios.filled import filled
 
 FORM = """\
@@ -208,7 +207,5 @@ def test_a_cut_link_fails_with_its_name(tmp_path, monkeypatch):
         "{kind: alter, how: {kind: flip_sign}, probability: 0.5}", "{kind: drop}"
     )
     (tmp_path / "cut.yaml").write_text(cut)
-    done = CliRunner().invoke(app, ["run", "cut.yaml", "--out", "out"])
-    assert done.exit_code == 70
-    assert "never acknowledged; active adversary 'mallory'" in done.stderr
+    cli("run", "cut.yaml", "--out", "out", ends=70, stderr="never acknowledged; active adversary 'mallory'")
     assert (tmp_path / "out" / "report.html").exists()

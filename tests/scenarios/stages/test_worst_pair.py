@@ -7,20 +7,19 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import FIRST_CHUNK, estimated
 from netsim.problems import Tilted
 from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
-from scenarios.cli.app import app
 from scenarios.schema import Scenario
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.witness import WitnessFile, completed, confirm
 from scenarios.stages.worlds import AuditOptions, holding, worlds
 from scenarios.stages.worlds import audited as audited_pair
 from scenarios.stages.worst_pair import SATURATED, holds_for_any_change, pair_for, share_left
+from tests.scenarios.command import cli
 
 MINE = """\
 from dataclasses import dataclass
@@ -259,7 +258,7 @@ def here(tmp_path, monkeypatch):
 def audited(name, *words):
     """Exit status and the row of `netsim audit mine.py:NAME`."""
     command = ["audit", f"mine.py:{name}", "--trials", "50", "--jobs", "1", "--out", f"out/{name}", "--json", *words]
-    done = CliRunner().invoke(app, command)
+    done = cli(*command)
     return done.exit_code, json.loads(done.stdout)["algorithms"][0]
 
 
