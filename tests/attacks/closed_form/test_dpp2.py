@@ -120,7 +120,7 @@ def test_it_is_what_a_probe_finds():
         assert e.stddev == pytest.approx(other.stddev, rel=1e-6)
 
 
-def test_all_eta_at_once_is_as_good_as_it_says_and_one_at_a_time_drifts():
+def test_all_eta_at_once_is_as_good_as_it_says_as_are_its_gradients_and_one_at_a_time_drifts():
     run = heard(noisy(0.1, 0.8), 12)
     fit = fit_relay(run.views[0])
     truth = eta_of(run)
@@ -134,11 +134,6 @@ def test_all_eta_at_once_is_as_good_as_it_says_and_one_at_a_time_drifts():
     assert np.median(late) < 5e-3
     assert np.median(drifted) > 20 * np.median(late)
     assert fit.misfit == pytest.approx(1, abs=0.25)
-
-
-def test_unknown_eta_the_gradients_errors_are_as_stated_and_fall_with_the_noise():
-    run = heard(noisy(0.1, 0.8), 12)
-    fit = fit_relay(run.views[0])
     white, sizes = [], np.zeros(24)
     for e in fit.estimates:
         error = e.gradient - run.truth.queries[e.agent][e.query].gradient

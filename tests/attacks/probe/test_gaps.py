@@ -80,7 +80,7 @@ class TestExchanges:
         # x^5 is where g^5 was asked, and is not told
         assert np.flatnonzero(~found.located).tolist() == [5]
 
-    def test_a_message_to_the_agent_that_was_lost_hides_the_gradient_of_its_round(self):
+    def test_a_message_that_was_lost_hides_the_gradient_of_its_round_and_a_prior_on_it_makes_an_estimate(self):
         run = ran(DESCENT, ALL)
         gone = cut(run.views[0], lambda row: row.sender == 2 and row.number == 3)
         found = probed(gone, 1)
@@ -88,10 +88,6 @@ class TestExchanges:
         assert np.flatnonzero(~found.identifiable).tolist() == [3, ROUNDS - 1]
         assert worst(found, run) < 1e-12
         assert found.located.all()  # the states are told
-
-    def test_a_prior_on_what_was_not_heard_makes_an_estimate_of_it(self):
-        run = ran(DESCENT, ALL)
-        gone = cut(run.views[0], lambda row: row.sender == 2 and row.number == 3)
         found = probed(gone, 1, prior=lambda _: (np.zeros(1), 0.1))
         weight = run.views[0].public.weights[1][2]
         assert found.identifiable.tolist() == [True] * (ROUNDS - 1) + [False]

@@ -106,15 +106,11 @@ def both(request, monkeypatch, tmp_path):
 
 
 # ── equality with what is kept in memory ────────────────────────────────────────────────────────────────
-def test_a_spool_reads_as_the_transcript_in_memory(both):
+def test_a_spool_reads_as_the_transcript_in_memory_and_an_attack_gets_the_same(both):
     transcript, spool = both
     assert len(spool) == len(transcript) > 100
     assert flat(spool) == flat(transcript)
     assert (spool.note, spool.dropped, spool.replicas) == ("", 0, transcript.replicas)
-
-
-def test_an_attack_gets_the_same_transcript(both):
-    transcript, spool = both
     back = Transcript.stored(spool)
     assert back.replicas == transcript.replicas
     assert flat(back.at_node(1)) == flat(transcript.at_node(1))

@@ -244,14 +244,11 @@ algorithms:
   - {kind: nids, rounds: 6, noise: gaussian, scale: {kind: geometric, first: 1, ratio: 0.9}, target: {epsilon: 2.0}}
 """
 
-    def test_two_gradients_differ_by_twice_the_bound_over_the_records(self):
+    def test_two_gradients_differ_by_twice_the_bound_over_the_records_and_noise_meets_the_target(self):
         experiment = Experiment.of(parse(self.TEXT).scenario)
         fewest = min(f.records for f in experiment.problem.objectives)
         assert experiment.adjacency.gradient_change == pytest.approx(6.0 / fewest)
         assert experiment.adjacency.relation.endswith("each record's gradient assumed to be at most 3 in ℓ2")
-
-    def test_a_target_is_met_by_noise_of_the_given_shape(self):
-        experiment = Experiment.of(parse(self.TEXT).scenario)
         for subject in experiment.subjects:
             claim = subject.simulation.claim(experiment.adjacency, 6, 1e-3)
             assert claim.epsilon == pytest.approx(2.0, rel=1e-9)

@@ -45,7 +45,7 @@ def ran(tmp_path_factory):
     return run_study(parse(SMALL, "small.yaml"), folder), folder
 
 
-def test_every_variant_has_a_folder_and_all_have_a_page(ran):
+def test_every_variant_has_a_folder_and_the_page_says_what_was_found_in_them(ran):
     results, folder = ran
     assert results.status == "complete"
     assert [v.name for v in results.variants] == VARIANTS
@@ -55,15 +55,23 @@ def test_every_variant_has_a_folder_and_all_have_a_page(ran):
         assert f'<a href="{name}/report.html">' in (folder / "report.html").read_text()
     assert {"report.html", "results.json", "manifest.json"} <= {f.name for f in folder.iterdir()}
     assert read_results(folder) == results
-
-
-def test_the_outcome_is_of_the_numbers_in_the_folders(ran):
-    results, folder = ran
     assert results.reproduction.outcome == "agrees in shape"
     finals = {name: read_results(folder / name).algorithms[1].convergence.final for name in VARIANTS}
     assert finals["scale-0.1"] > 3 * finals["scale-0.001"]
     where = results.figures[1].curves[1]
     assert (where.x, where.y) == ((0.001, 0.01, 0.1), tuple(finals[name] for name in VARIANTS))
+    page = (folder / "report.html").read_text()
+    assert page == report.page(read_results(folder))
+    for check in results.reproduction.checks:
+        assert check.statement in page
+        assert check.answers[0].found in page
+    assert "≈</span>agrees in shape" in page
+    assert page.count("<svg viewBox") == 3
+    assert "http://" not in page
+    assert "https://" not in page
+    assert [c.label for c in results.figures[0].curves] == [
+        "plain descent", *(f"private descent, {name}" for name in VARIANTS)
+    ]  # fmt: skip
 
 
 def test_a_variant_is_run_as_it_would_be_alone(ran, tmp_path):
@@ -75,30 +83,10 @@ def test_a_variant_is_run_as_it_would_be_alone(ran, tmp_path):
     assert tuple(replace(one, measures=replace(one.measures, exact=None)) for one in parts[0]) == parts[1]
 
 
-def test_an_algorithm_that_no_variant_changes_is_drawn_once(ran):
-    results, _ = ran
-    assert [c.label for c in results.figures[0].curves] == [
-        "plain descent", *(f"private descent, {name}" for name in VARIANTS)
-    ]  # fmt: skip
-
-
 def test_processes_change_no_number(ran, tmp_path):
     results, _ = ran
     spread = run_study(parse(SMALL, "small.yaml"), tmp_path / "two", jobs=2)
     assert dumps(replace(spread, command=results.command)) == dumps(results)
-
-
-def test_the_page_says_what_the_paper_says_and_what_was_found(ran):
-    results, folder = ran
-    page = (folder / "report.html").read_text()
-    assert page == report.page(read_results(folder))
-    for check in results.reproduction.checks:
-        assert check.statement in page
-        assert check.answers[0].found in page
-    assert "≈</span>agrees in shape" in page
-    assert page.count("<svg viewBox") == 3
-    assert "http://" not in page
-    assert "https://" not in page
 
 
 @pytest.mark.slow

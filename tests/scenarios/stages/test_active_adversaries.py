@@ -155,7 +155,7 @@ def test_the_shipped_scenario_shows_what_it_promises(found):
 
 
 @pytest.mark.slow
-def test_results_and_report_say_that_he_was_there(found):
+def test_results_report_and_terminal_say_that_he_was_there(found, capsys):
     results, folder = found
     stored = read_results(folder / "fooled")
     for entry in stored.algorithms:
@@ -168,6 +168,12 @@ def test_results_and_report_say_that_he_was_there(found):
     manifest = read_manifest(folder / "fooled")
     assert manifest.scenario.active_adversaries[0].name == "mallory"
     assert results["fooled"].scenario.links.authenticated is False
+    print_results(results["fooled"], folder / "fooled")
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.count("Outside the paper's threat model: an active adversary meddled with link 0–1") == 2
+    assert "unprotected*" in text
+    assert "* outside the paper's threat model" in text
+    assert document(results["fooled"], folder / "fooled").exit_status == 0
 
 
 @pytest.mark.slow
@@ -188,17 +194,6 @@ def test_what_an_active_adversary_brings_about_breaks_no_claim_about_listeners()
     assert not findings.claim_is_broken(met)
     assert "neither confirms nor refutes" in findings.caution(met)
     assert findings.caution(filled(AlgorithmResult, {"outside_model": "outside …"})) == "Outside …."
-
-
-@pytest.mark.slow
-def test_the_terminal_says_it_too(found, capsys):
-    results, folder = found
-    print_results(results["fooled"], folder / "fooled")
-    text = " ".join(capsys.readouterr().out.split())
-    assert text.count("Outside the paper's threat model: an active adversary meddled with link 0–1") == 2
-    assert "unprotected*" in text
-    assert "* outside the paper's threat model" in text
-    assert document(results["fooled"], folder / "fooled").exit_status == 0
 
 
 def test_a_cut_link_fails_with_its_name(tmp_path, monkeypatch):

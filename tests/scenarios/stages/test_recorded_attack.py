@@ -97,7 +97,7 @@ def test_other_attacks_can_be_named_and_the_informed_adversary_knows_all_but_one
     cli("attack", folder, "--attack", "posterio", ends=2, stderr="did you mean 'posterior'?")
 
 
-def test_a_transcript_alone_needs_its_scenario_and_gets_no_scores(folder, tmp_path):
+def test_a_transcript_alone_needs_its_scenario_and_is_scored_where_the_seed_makes_it_again(folder, tmp_path):
     file, scenario = folder / "transcript-plain.parquet", folder.parent / "small.yaml"
     asked = [file, "--scenario", scenario, "--out", tmp_path, "--algorithm"]
     (report,) = attacked(*asked, "plain")
@@ -108,19 +108,11 @@ def test_a_transcript_alone_needs_its_scenario_and_gets_no_scores(folder, tmp_pa
     (report,) = attacked(*asked, "told")
     assert "is not one of this algorithm" in report["gradients"]["refused"]
     cli("attack", file, ends=2, stderr="--scenario")
-
-
-def test_another_seed_makes_another_transcript_and_nothing_is_scored(folder, tmp_path):
-    file, scenario = folder / "transcript-plain.parquet", folder.parent / "small.yaml"
     asked = [file, "--scenario", scenario, "-o", "seed=6", "--score", "--out", tmp_path, "--algorithm", "plain"]
     (report,) = attacked(*asked)
     assert not report["truth"]["remade"]
     assert "the seed makes another transcript here" in report["truth"]["why_not"]
     assert report["gradients"]["worst"] is None
-
-
-def test_many_records_of_an_agent_are_not_rebuilt_at_once(folder, tmp_path):
-    file, scenario = folder / "transcript-plain.parquet", folder.parent / "small.yaml"
     (report,) = attacked(
         file, "--scenario", scenario, "--out", tmp_path, "--algorithm", "plain", "--attack", "row_space"
     )
