@@ -43,7 +43,6 @@ STARTS = (
     "socket.bind", "socket.connect", "subprocess.Popen",
 )  # fmt: skip
 """Events that no command of these has a reason for."""
-
 SCENARIO = """\
 name: small
 seed: 5
@@ -616,8 +615,6 @@ WAYS: dict[str, tuple[Callable[[bytes, random.Random], bytes], tuple[str, ...]]]
     "swept/points/000000.json": (damaged_json, ("sweep sweep.yaml --out swept",)),
     "swept/sweep.parquet": (damaged_table, ("sweep sweep.yaml --out swept",)),
 }  # fmt: skip
-
-
 HEAVY = float(os.environ.get("FUZZ_HEAVY", "0.02"))
 """Share of the cases in which a run or a sweep goes on in the damaged folder, which takes its time."""
 

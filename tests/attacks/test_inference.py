@@ -202,8 +202,6 @@ def test_the_baseline_is_the_error_of_who_knows_the_ridge_alone():
 
 
 FADING = Constant(0.1)
-
-
 ALGORITHMS = {
     "recal": Recal(0.5, activations=60), "as_analysed": DPRecal(0.5, per_agent=8, stddev=0.1, reading="as_analysed"),
     "as_deployable": DPRecal(0.5, per_agent=8, stddev=0.1),
@@ -214,8 +212,6 @@ ALGORITHMS = {
     "cpgt, compressed": Cpgt(8, 0.1, 0.0, 0.0, 0.9, gamma=0.3, compressor=TopK(3)),
     "random_penalty_admm": RandomPenaltyAdmm(8), "descent": PrivateGradientDescent(8, Constant(0.3), FADING),
 }  # fmt: skip
-
-
 CORRELATED = {"fresh_noise", "diadsp", "cpgt"}
 
 

@@ -18,12 +18,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OPENS_NOTHING = ("make demo",)
 """Commands that set up an environment of their own: a clean checkout tries them, a test does not."""
-
 pytestmark = pytest.mark.docs
 BROKEN = ("eavesdropper-on-dp-recal", "cpgt-eq-23", "witness")
 """Scenarios that find a claim not to hold, and a witness that confirms it: `netsim` exits with 1."""
-
-
 FILE = re.compile(r"# ([\w-]+\.(?:py|yaml|yml))\n")
 """The first line of a block that is a file of this name; commands of the page find it in their folder."""
 SHORTER = {

@@ -512,7 +512,6 @@ def test_an_error_ends_the_run_with_its_own_traceback():
         clock.run(main())
     (error,) = caught.value.exceptions
     assert [frame.name for frame in traceback.extract_tb(error.__traceback__)] == ["broken_agent"]
-
     with pytest.raises(ZeroDivisionError) as alone:
         clock.run(broken_agent())
     assert traceback.extract_tb(alone.value.__traceback__)[-1].name == "broken_agent"

@@ -236,8 +236,6 @@ def test_two_readings_of_y_are_better_than_one_and_late_errors_are_correlated():
 
 
 DIGITS = logistic(load("synthetic", records=30, dimension=2, seed=3, norm_bound=1.0).split(5), ridge=0.5)
-
-
 ANEW = {2: Downtime(Scheduled(((2.0, 2.5),)), "restart_without_state")}
 
 

@@ -27,7 +27,6 @@ from tests.netsim.network.intercepted import FALSE_ALARM, refusal
 
 BEYOND = stats.norm.isf(FALSE_ALARM / 2)
 """Standard errors that a mean strays with that probability."""
-
 DELAYS = (0.5, 0.125, 0.0, 3.0, 0.25)
 FATES = (1, 1, 0, 1, 0, 0, 0)
 
@@ -166,12 +165,10 @@ def test_a_process_is_stationary_from_its_first_packet(law):
     chain = np.array([[1 - law.good_to_bad, law.good_to_bad], [law.bad_to_good, 1 - law.bad_to_good]])
     loss = np.array([law.loss_good, law.loss_bad])
     start = np.linalg.matrix_power(chain, 10_000)[0]
-
     seen = Counter()
     for _ in range(count):
         lost = law.process(rng)
         seen[lost(0.0), lost(0.0), lost(0.0)] += 1
-
     theory = {}
     for word in itertools.product((False, True), repeat=3):
         first, second, third = (np.diag(loss if fate else 1 - loss) for fate in word)

@@ -27,8 +27,6 @@ RNG = np.random.default_rng(0)
 FEATURES, SLOPE = RNG.standard_normal((7, 5)), RNG.standard_normal(5)
 SIGNS, CLASSES = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0]), np.arange(7.0) % 3
 OWN = LogisticLoss(FEATURES, SIGNS, 0.1)
-
-
 OBJECTIVES = {
     "logistic": OWN, "least squares": LeastSquares(FEATURES, SIGNS, 0.03),
     "a divisor": LeastSquares(FEATURES, SIGNS, 0.03, 36.0),

@@ -44,7 +44,6 @@ def test_what_too_few_repetitions_leave_open_is_said():
     assert "**It holds**" not in said
     assert f"**Not contradicted**: of {len(rates)} rates" in said
     assert f"The other {sum(rates)} have too few repetitions to exclude more" in said
-
     closed = tuple(row for row in CERTIFICATE.part("game") if row.rate(kinds.ALARM).interval.upper < 0.05)
     assert closed
     assert "**It holds**: of " in page(replace(CERTIFICATE, rows=closed))

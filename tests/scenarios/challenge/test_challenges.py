@@ -26,7 +26,6 @@ from tests.scenarios.command import cli
 KEY = b"the instructor's own"
 OWN_TAPS = ("one-door", "verdicts", "budgets")
 """Challenges whose public part is the student's own: where the tap sits, in which order algorithms come."""
-
 NOT_AS_PUBLISHED = {
     "no-noise", "scalar-noise", "shared-seed", "half-noise", "reused-noise", "fading-noise", "bare-rounds", "law",
     "true-epsilon", "verdicts", "budgets",

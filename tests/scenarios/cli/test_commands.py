@@ -23,8 +23,6 @@ QUICK = (
     .replace("attacks: {images: true}\n", "")
     .replace("trials: 100, chunk: 100", "trials: 60, chunk: 60")
 )
-
-
 PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
 
 

@@ -21,7 +21,6 @@ algorithms:
   - {kind: nids, name: NIDS, rounds: 4}
 audit: {agent: 1, trials: 60}
 """
-
 pytestmark = pytest.mark.usefixtures("undrawn")
 
 

@@ -22,8 +22,6 @@ import marimo
 
 app = marimo.App()
 '''
-
-
 TOKEN = "abc"
 KNOWN = {"cookie": f"theme=dark; netsim-lab-2719={TOKEN}"}
 

@@ -17,7 +17,6 @@ from scenarios.lab.key import OWN_CODE, examined, key_of
 from tests.scenarios.command import cli
 
 pytest.importorskip("marimo")
-
 LESSON = '''"""Squares.
 
 How large is a square, and who is inside?

@@ -37,8 +37,6 @@ def encoded(entry):
 
 
 NEW = filled(AlgorithmResult, {"name": "new"})
-
-
 FIFTY = """\
 name: fifty
 seed: 4
