@@ -115,9 +115,10 @@ class TestExchanges:
         assert leaf.identifiable.tolist() == [True] * (ROUNDS - 1) + [False]
         assert worst(leaf, run) < 1e-12
 
-    def test_a_tap_that_begins_late(self):
+    @pytest.mark.parametrize("ears", [ALL, Adversary("door", links=(), nodes=(1,))], ids=["links", "a door"])
+    def test_a_tap_that_begins_late(self, ears):
         """All states before it are unknown, and sent states need none of them."""
-        run = ran(DESCENT, ALL)
+        run = ran(DESCENT, ears)
         late = cut(run.views[0], lambda row: row.number < 6)
         found = probed(late, 1)
         assert np.flatnonzero(found.identifiable).tolist() == [6, 7, 8, 9, 10]
@@ -191,13 +192,6 @@ def test_where_what_was_not_heard_bends_the_map_it_is_refused():
 
 
 class TestDoors:
-    def test_a_record_that_begins_late(self):
-        run = ran(DESCENT, Adversary("door", links=(), nodes=(1,)))
-        late = cut(run.views[0], lambda row: row.number < 6)
-        found = probed(late, 1)
-        assert np.flatnonzero(found.identifiable).tolist() == [6, 7, 8, 9, 10]
-        assert worst(found, run) < 1e-12
-
     def test_one_of_which_the_agent_sent_nothing(self):
         """It has asked, and nothing of it was heard."""
         run = ran(IcAdmm(5, penalty=1.0, proximal=2.0), Adversary("door", links=(), nodes=(1,)))

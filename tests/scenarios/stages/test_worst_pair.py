@@ -120,9 +120,6 @@ class Twice(Sound):
 
 
 class Asserts(Sound):
-    def released(self, node, gradient, before):
-        return node.privatize(gradient, self.noise(node))
-
     async def run(self, node):
         assert np.all(np.abs(await node.gradient(node.zeros())) < 1e5)
         await super().run(node)
@@ -183,9 +180,6 @@ class Frozen(HalfSensitivity):
 
 class Guarded(HalfSensitivity):
     \"\"\"Refuses data that are out of all reason.\"\"\"
-
-    def released(self, node, gradient, before):
-        return node.privatize(gradient, self.noise(node))
 
     async def run(self, node):
         if np.any(np.abs(await node.gradient(node.zeros())) > 1e5):
@@ -341,6 +335,12 @@ def made(name, claim=None, **audit):
     return experiment, subject, subject.simulation.claim(experiment.adjacency, ROUNDS, 0.0)
 
 
+def judged(name, **audit):
+    experiment, subject, claim = made(name, search={"candidates": 8}, **audit)
+    pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
+    return audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
+
+
 @pytest.mark.slow
 def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
     """A claim that ignores the change, of code that forgets to clip: a change of a million would be a false alarm
@@ -367,9 +367,7 @@ def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
     ],
 )
 def test_a_claim_of_any_change_is_not_consistent_where_no_bound_was_seen(name, adjacency, verdict):
-    experiment, subject, claim = made(name, adjacency=adjacency, search={"candidates": 8})
-    pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
-    found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
+    found = judged(name, adjacency=adjacency)
     assert found.judgement.verdict.value == verdict
     assert ("no bound of what is released was seen" in found.judgement.reason) is (verdict == "underpowered")
 
@@ -393,19 +391,14 @@ def test_amplification_by_sampling_is_no_product_of_rates(name, verdict):
 
 
 def test_code_may_fail_in_any_way_at_answers_that_no_objective_gives():
-    experiment, subject, claim = made("Asserts", adjacency={"change": 2.0}, search={"candidates": 8})
-    pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
-    found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
+    found = judged("Asserts", adjacency={"change": 2.0})
     assert found.judgement.verdict.value in ("consistent", "underpowered")
     assert "AssertionError" in found.unbounded
 
 
 @pytest.mark.parametrize(("name", "verdict"), [("Stretches", "refuted"), ("StretchesNot", "proven")])
 def test_a_change_is_looked_for_where_a_clip_stretches_it(name, verdict):
-    experiment, subject, claim = made(name, adjacency={"change": 2.0}, search={"candidates": 8}, trials=400)
-    pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
-    found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
-    assert found.judgement.verdict.value == verdict
+    assert judged(name, adjacency={"change": 2.0}, trials=400).judgement.verdict.value == verdict
 
 
 def test_a_clip_is_seen_in_what_is_sent():

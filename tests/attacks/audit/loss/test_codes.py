@@ -119,35 +119,24 @@ def test_the_integral_over_the_sphere_against_convolutions(law):
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)
-def test_scaled_signs_against_convolutions(law):
-    rng = np.random.default_rng(1)
-    value, other = rng.normal(0, 0.3, (2, 6))
-    signs, norm = np.array([1, -1, 1, 1, -1, 1]), 3.0
+@pytest.mark.parametrize(
+    ("signs", "norm", "points", "error"),
+    [([1, -1, 1, 1, -1, 1], 3.0, 8001, 1e-5), ([1] * 16, 40.0, 2001, 1e-3)], ids=["usual", "far out"],
+)  # fmt: skip
+def test_scaled_signs_against_convolutions(law, signs, norm, points, error):
+    """And at a norm four times the usual, of probability e^−80 under Gaussian noise: a contour that does not pass the
+    saddle point would have to cancel all of that."""
+    value, other = np.random.default_rng(1).normal(0, 0.3, (2, len(signs)))
+    u = np.linspace(0, 1, points)
     logs: list[float] = []
     for v in (value, other):
-        u = np.linspace(0, 1, 8001)
         parts = [
-            np.exp(law.log_density((norm * sign * u)[:, None], np.full((len(u), 1), mean)))
+            np.exp(law.log_density((norm * sign * u)[:, None], np.full((points, 1), mean)))
             for sign, mean in zip(signs, v, strict=True)
         ]
-        logs.append(np.log(on_a_grid(parts, len(u))))
-    assert loss_of(ScaledSign(), signs * norm / 6, law, value, other) == pytest.approx(logs[0] - logs[1], abs=1e-5)
-
-
-@pytest.mark.parametrize("law", LAWS, ids=repr)
-def test_scaled_signs_far_out_against_convolutions(law):
-    """A norm four times the usual, of probability e^−80 under Gaussian noise: a contour that does not pass the saddle
-    point would have to cancel all of that."""
-    rng, count, norm = np.random.default_rng(1), 16, 40.0
-    value, other = rng.normal(0, 0.3, (2, count))
-    u = np.linspace(0, 1, 2001)
-    logs: list[float] = []
-    for v in (value, other):
-        parts = [np.exp(law.log_density((norm * u)[:, None], np.full((len(u), 1), mean))) for mean in v]
-        logs.append(np.log(on_a_grid(parts, len(u))))
-    assert loss_of(ScaledSign(), np.full(count, norm / count), law, value, other) == pytest.approx(
-        logs[0] - logs[1], abs=1e-3
-    )
+        logs.append(np.log(on_a_grid(parts, points)))
+    code = np.array(signs) * norm / len(signs)
+    assert loss_of(ScaledSign(), code, law, value, other) == pytest.approx(logs[0] - logs[1], abs=error)
 
 
 # ── what makes a likelihood ratio one ───────────────────────────────────────────────────────────────────
