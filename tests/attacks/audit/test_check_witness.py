@@ -124,20 +124,23 @@ def test_the_positive_part_of_a_ball_holds_that_of_its_numbers(number):
             assert check.less(max(x, 0) + 1e-30, found) is not True
 
 
+def without_flint(code):
+    """This code in another process, where python-flint cannot be imported."""
+    pytest.importorskip("mpmath", reason="needs mpmath: the extra `proof`")
+    command = [sys.executable, "-c", f'import sys\nsys.modules["flint"] = None\n{code}']
+    return subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["cpgt-cpgt-top-3-of-10", "dpp2-dpp-k-1-short-step", "dp-recal-dp-recal-as-deployable"]
 )
 def test_without_flint_the_intervals_of_mpmath_prove_the_same(name):
-    """In another process, where python-flint cannot be imported."""
-    pytest.importorskip("mpmath", reason="needs mpmath: the extra `proof`")
-    code = f"""
-import runpy, sys
-sys.modules["flint"] = None
+    done = without_flint(f"""
+import runpy
 sys.argv = ["check", {str(ROOT / "docs" / "witnesses" / f"{name}.json")!r}]
 runpy.run_path({str(ROOT / "attacks" / "audit" / "check_witness.py")!r}, run_name="__main__")
-"""
-    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+""")
     assert done.returncode == 0, done.stderr
     (low, high), (least, most) = (
         map(float, says.split("[")[1].split("]")[0].split(",")) for says in (done.stdout, check.prove(read(name)))
@@ -149,10 +152,7 @@ runpy.run_path({str(ROOT / "attacks" / "audit" / "check_witness.py")!r}, run_nam
 @pytest.mark.slow
 def test_what_mpmath_raises_ends_the_reading():
     """Code must not catch it: floats raise nothing there."""
-    pytest.importorskip("mpmath", reason="needs mpmath: the extra `proof`")
-    code = """
-import sys
-sys.modules["flint"] = None
+    done = without_flint("""
 import attacks.audit.check_witness as check
 negative = check.to_hull(-2, -1)
 for one in (negative.log, negative.sqrt, lambda: negative**0.3, lambda: negative < check.to_hull(-1.5, 1)):
@@ -160,8 +160,7 @@ for one in (negative.log, negative.sqrt, lambda: negative**0.3, lambda: negative
         one()
     except check.Ended:
         print("ended")
-"""
-    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+""")
     assert done.stdout.split() == ["ended"] * 4, done.stderr
 
 

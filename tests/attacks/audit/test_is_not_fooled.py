@@ -212,8 +212,9 @@ class TestRareLeaks:
         assert audit.judgement.verdict in HELD
         assert audit.uncovered is None
 
-    def test_more_often_than_delta_is_unprotected(self):
-        audit = found(Rarely(above=2.0), delta=0.01, trials=10_000)
+    @pytest.mark.parametrize(("delta", "trials"), [(0.01, 10_000), (0.0, 2_000)])
+    def test_more_often_than_delta_is_unprotected_and_a_pure_claim_allows_none(self, delta, trials):
+        audit = found(Rarely(above=2.0), delta=delta, trials=trials)
         assert audit.judgement.verdict is Verdict.UNPROTECTED
 
     @pytest.mark.slow
@@ -229,10 +230,6 @@ class TestRareLeaks:
                 assert math.isinf(e.epsilon.lower) >= (np.count_nonzero(np.isinf(e.losses)) > 1)
         assert set(verdicts) <= {Verdict.UNPROTECTED, Verdict.UNDERPOWERED}
         assert verdicts.count(Verdict.UNPROTECTED) > 1
-
-    def test_a_pure_claim_allows_none(self):
-        audit = found(Rarely(above=2.0), delta=0.0, trials=2_000)
-        assert audit.judgement.verdict is Verdict.UNPROTECTED
 
 
 class Drowned(Toy):
@@ -296,17 +293,13 @@ class Cancelling(Toy):
         node.broadcast(x=released, y=(0.1 + gradient) - gradient)
 
 
-class TestWhatCannotBeJudged:
-    def test_noise_below_rounding_is_never_called_consistent(self):
-        audit = found(Drowned())
-        assert audit.judgement.verdict is Verdict.UNDERPOWERED
-        assert "below the rounding" in audit.judgement.reason
-        assert all(e.epsilon.upper == math.inf and e.unreliable_from == 1 for e in audit.exact)
-
-    def test_a_difference_that_may_be_rounding_is_never_called_consistent(self):
-        audit = found(Cancelling())
-        assert audit.judgement.verdict is Verdict.UNDERPOWERED
-        assert "may be rounding" in audit.judgement.reason
+@pytest.mark.parametrize(("algorithm", "why"), [(Drowned, "below the rounding"), (Cancelling, "may be rounding")])
+def test_noise_below_rounding_and_a_difference_that_may_be_it_are_never_called_consistent(algorithm, why):
+    audit = found(algorithm())
+    assert audit.judgement.verdict is Verdict.UNDERPOWERED
+    assert why in audit.judgement.reason
+    assert all(e.epsilon.upper == math.inf for e in audit.exact)
+    assert all(e.unreliable_from == 1 for e in audit.exact) or algorithm is Cancelling
 
 
 class NeverSent(Toy):

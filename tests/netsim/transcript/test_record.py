@@ -17,11 +17,8 @@ from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from netsim.transcript import Transcript
-from netsim.transcript.message import ACK_BYTES, COLUMNS, EVERYBODY, Message, Segment
-
-
-def message(sender: int, number: int, kind="exchange", replicas=2, **values) -> Message:
-    return Message(sender, kind, number, {n: np.full((replicas, 2), float(v)) for n, v in values.items()})
+from netsim.transcript.message import ACK_BYTES, COLUMNS, EVERYBODY, Segment
+from tests.netsim.transcript.test_stored import message
 
 
 @pytest.fixture(scope="module")

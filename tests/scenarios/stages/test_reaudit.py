@@ -431,24 +431,18 @@ def test_a_new_audit_that_is_stopped_at_its_views_is_done_and_its_draw_counts(tm
     for name in ("run", "whole"):
         run_scenario(parse(SMALL.replace("trials: 300", "trials: 50")), tmp_path / name)
     asked = {"trials": 60, "views": "links"}
-
-    def again(folder, progress=None):
-        sentences = []
-        Reaudit(RunFolder.open(folder), asked, progress or Silent(), sentences.append).run()
-        return sentences
-
     with pytest.raises(KeyboardInterrupt):
-        again(tmp_path / "run", StopAtViews())
+        again(tmp_path / "run", asked, StopAtViews())
     stopped = entry_of(tmp_path / "run")
     assert (stopped["audit"]["options"]["draw"], stopped["views"]) == (1, None)
     assert json.loads((tmp_path / "run" / "audit-noisy.json").read_text()) == stopped["audit"]
-    sentences = again(tmp_path / "run")
-    again(tmp_path / "whole")
+    _, sentences = again(tmp_path / "run", asked)
+    again(tmp_path / "whole", asked)
     assert any("from elsewhere follows" in one for one in sentences)
     after = entry_of(tmp_path / "run")
     assert after["views"] is not None
     assert after == entry_of(tmp_path / "whole")
-    assert len(again(tmp_path / "run")) == 1
+    assert len(again(tmp_path / "run", asked)[1]) == 1
 
 
 # ── what is said after another audit ───────────────────────────────────────────────────────────────────
@@ -528,9 +522,9 @@ def test_a_stop_while_files_are_brought_in_step_comes_after_that(tmp_path, monke
 
     monkeypatch.setattr(several, "_move", pressed)
     with pytest.raises(KeyboardInterrupt):
-        Reaudit(RunFolder.open(tmp_path / "run"), {"trials": 1000}, Silent(), lambda _: None).run()
+        again(tmp_path / "run", {"trials": 1000})
     monkeypatch.undo()
-    Reaudit(RunFolder.open(tmp_path / "whole"), {"trials": 1000}, Silent(), lambda _: None).run()
+    again(tmp_path / "whole", {"trials": 1000})
     assert entry_of(tmp_path / "run")["audit"] == entry_of(tmp_path / "whole")["audit"]
     for name in ("audit-noisy.json", "audit-noisy.draw0.json"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
@@ -539,16 +533,12 @@ def test_a_stop_while_files_are_brought_in_step_comes_after_that(tmp_path, monke
 def test_without_a_stop_nothing_happens_and_the_handler_is_the_former():
     inherited = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     try:
-        _check_the_handler()
+        before = signal.getsignal(signal.SIGINT)
+        with undisturbed():
+            assert signal.getsignal(signal.SIGINT) is not before
+        assert signal.getsignal(signal.SIGINT) is before
+        with pytest.raises(ValueError, match="its own"), undisturbed():
+            raise ValueError("its own")
+        assert signal.getsignal(signal.SIGINT) is before
     finally:
         signal.signal(signal.SIGINT, inherited)
-
-
-def _check_the_handler():
-    before = signal.getsignal(signal.SIGINT)
-    with undisturbed():
-        assert signal.getsignal(signal.SIGINT) is not before
-    assert signal.getsignal(signal.SIGINT) is before
-    with pytest.raises(ValueError, match="its own"), undisturbed():
-        raise ValueError("its own")
-    assert signal.getsignal(signal.SIGINT) is before

@@ -384,14 +384,18 @@ def test_what_was_not_asked_for_is_not_missed(written):
     assert "Missing:" not in written(results).text
 
 
-def test_who_was_not_audited_is_not_said_to_claim_nothing(written):
+def test_what_was_not_asked_has_no_section_and_is_not_said_to_claim_nothing(written):
     results = sample()
-    results["scenario"]["audit"] = None
+    results["scenario"] |= {"audit": None, "attacks": {"gradients": True, "images": False}}
     for algorithm in results["algorithms"]:
-        algorithm |= {"audit": None, "audit_status": "not requested"}
+        algorithm |= {"audit": None, "audit_status": "not requested", "images": None}
     page = written(results)
     assert "This scenario asks for no audit." in page.text
     assert "Nothing is claimed here" not in page.text
+    assert not {"epsilons", "images"} & set(page.ids)
+    assert set(page.references) <= set(page.ids)
+    results["scenario"] |= {"audit": {"agent": 2}, "attacks": {"images": True}}
+    assert {"epsilons", "images"} <= set(written(results).ids)
 
 
 @pytest.mark.few(1)
@@ -525,18 +529,6 @@ def test_the_full_list_of_hidden_gradients_is_in_the_cells_title(written):
     results = alone(0)
     results["algorithms"][0]["gradients"] |= {"hidden": [1] * 5 + [2] * 5, "inferred": [3] * 10}
     assert 'title="agent 0: 1, ' in written(results).source
-
-
-def test_what_was_not_asked_has_no_section(written):
-    results = sample()
-    results["scenario"] |= {"audit": None, "attacks": {"gradients": True, "images": False}}
-    for algorithm in results["algorithms"]:
-        algorithm |= {"audit": None, "audit_status": "not requested", "images": None}
-    page = written(results)
-    assert not {"epsilons", "images"} & set(page.ids)
-    assert set(page.references) <= set(page.ids)
-    results["scenario"] |= {"audit": {"agent": 2}, "attacks": {"images": True}}
-    assert {"epsilons", "images"} <= set(written(results).ids)
 
 
 @pytest.mark.few(2)
