@@ -91,11 +91,11 @@ def test_a_taken_name_and_options_of_which_one_means_nothing_are_refused(here, w
 
 @pytest.mark.slow
 def test_the_start_is_an_algorithm_whose_claim_can_be_tested(here):
-    """As written, with no setting changed: the claim is neither vacuous nor broken."""
+    """As written, with no setting changed: the claim is neither vacuous nor broken, and proven in its game."""
     cli("new", "first", ends=0)
     done = cli("run", "first.yaml", "--out", "out", "--jobs", "1", "--json")
     (row,) = json.loads(done.stdout)["algorithms"]
-    assert (done.exit_code, row["verdict"], row["epsilon_claimed"]) == (0, "consistent", pytest.approx(2.0))
+    assert (done.exit_code, row["verdict"], row["epsilon_claimed"]) == (0, "proven", pytest.approx(2.0))
     text = (here / "first.yaml").read_text()
     assert text.startswith("# yaml-language-server: $schema=file:")
     assert "epsilon: 2.0}   # the noise at which" in text
