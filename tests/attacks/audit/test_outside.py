@@ -111,18 +111,13 @@ def verdict(algorithm):
 @pytest.mark.parametrize(
     ("asked", "named"),
     [
-        (reads, "open '.*test_outside.py'"),
-        (loads, "open '.*test_outside.py'"),
-        (lists, "os.listdir"),
-        (connects, "socket"),
-        (looks_at_who_calls, "sys._getframe"),
-        (looks_at_the_heap, "gc.get_objects"),
+        (reads, "open '.*test_outside.py'"), (loads, "open '.*test_outside.py'"), (lists, "os.listdir"),
+        (connects, "socket"), (looks_at_who_calls, "sys._getframe"), (looks_at_the_heap, "gc.get_objects"),
         (counts, "changes tests.attacks.audit.test_outside.CALLS"),
         (counts_in_a_global, "changes tests.attacks.audit.test_outside.TOTAL"),
-        (keeps_the_gradient, "changes tests.attacks.audit.test_outside.KEPT"),
-        (opens_after_an_import, "open"),
+        (keeps_the_gradient, "changes tests.attacks.audit.test_outside.KEPT"), (opens_after_an_import, "open"),
     ],
-)
+)  # fmt: skip
 def test_what_reaches_past_the_node_gets_no_verdict(asked, named):
     class Mine(Asks):
         def asked(self, gradient):

@@ -203,8 +203,6 @@ def test_an_empty_space_is_refused():
 
 
 # ── never outside of the adjacency ──────────────────────────────────────────────────────────────────────
-
-
 def proposed(space, each=4):
     """Some of every family, and of what is near them."""
     for family in space.families().values():
@@ -216,12 +214,9 @@ def proposed(space, each=4):
 
 @settings(max_examples=25, deadline=None)
 @given(
-    st.integers(1, 9),
-    st.sampled_from(sorted(ORDERS)),
-    st.floats(1e-3, 1e3),
-    st.sampled_from([None, 0.01, 3.0]),
+    st.integers(1, 9), st.sampled_from(sorted(ORDERS)), st.floats(1e-3, 1e3), st.sampled_from([None, 0.01, 3.0]),
     st.integers(0, 10**6),
-)
+)  # fmt: skip
 def test_no_gradient_is_moved_by_more_than_the_adjacency_allows(dimension, norm, change, curvature, seed):
     rng = np.random.default_rng(seed)
     own = LeastSquares(rng.standard_normal((3, dimension)), rng.standard_normal(3), 0.1)

@@ -196,8 +196,6 @@ def test_what_is_played_has_no_say_in_which_scores_there_are(until, scores):
 
 
 # ── on the network ──────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class TellsOneNeighbor(InRounds):
     """Noisy descent of which agent 1 sends its bare gradient to agent 2, who does not read it; if `late` once more

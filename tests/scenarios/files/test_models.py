@@ -59,11 +59,9 @@ def test_every_shipped_file_and_its_variants(name):
 
 def test_what_is_said_is_what_differs():
     scenario = Scenario(
-        name="first",
-        topology=Ring(agents=8),
-        links=Links(loss=0.1),
+        name="first", topology=Ring(agents=8), links=Links(loss=0.1),
         algorithms=[DpRecal(per_agent=10), Extra(rounds=3, name="E")],
-    )
+    )  # fmt: skip
     assert dump(scenario) == (
         "name: first\n"
         "topology: {kind: ring, agents: 8}\n"
@@ -157,8 +155,6 @@ def test_texts_and_values_of_any_kind_survive(text, values):
 
 
 # ── scenarios over every form of every field ────────────────────────────────────────────────────────────
-
-
 @pytest.mark.few(34)
 @pytest.mark.parametrize("model", MODELS, ids=_public_name)
 def test_every_form_survives(model):

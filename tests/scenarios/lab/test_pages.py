@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from scenarios.challenge.sheet import Sheet
-from scenarios.cli.app import app
 from scenarios.cli.lab import _free_port
 from tests.scenarios.browser import Chromium
+from tests.scenarios.command import cli
 from tests.scenarios.lab.lessons import NAMES
 
 pytest.importorskip("marimo")
@@ -137,9 +136,7 @@ def test_answers_go_on_the_sheet_as_they_are_given_and_are_graded_again(
     answered = [(one.lesson, one.question, one.answer, one.right) for one in sheet.answers]
     assert answered == [("eavesdropper", "question_3", answer, answer == "64") for answer in ("65", "64")]
     assert sheet.answers[0].settings["taps"] == ["0–1", "1–2", "2–3"]
-    checked = CliRunner().invoke(app, ["challenge", "--check", str(kept / "sheet.json")])
-    assert checked.exit_code == 0, checked.output
-    assert "1 of 1 questions of lessons right" in checked.output
+    cli("challenge", "--check", kept / "sheet.json", ends=0, output="1 of 1 questions of lessons right")
 
 
 def test_a_page_from_elsewhere_cannot_drive_it(chromium: Chromium, lab: str, tmp_path) -> None:

@@ -97,21 +97,15 @@ def test_other_axes_come_with_the_measures():
 @pytest.mark.parametrize(
     ("errors", "expected"),
     [
-        ([1, 0.5, 0.1], False),
-        ([1, 50, 900], False),
-        ([1, 50, 1001], True),
-        ([1, "nan"], True),
-        ([1, "inf", 1], True),
-        ([0, 0.1], False),
+        ([1, 0.5, 0.1], False), ([1, 50, 900], False), ([1, 50, 1001], True), ([1, "nan"], True),
+        ([1, "inf", 1], True), ([0, 0.1], False),
     ],
-)
+)  # fmt: skip
 def test_divergence(errors, expected):
     assert diverged(entry(errors)) is expected
 
 
 # ── the claimed ε over rounds ───────────────────────────────────────────────────────────────────────────
-
-
 @pytest.fixture(scope="module")
 def world():
     problem = logistic(load("synthetic", records=40, dimension=3, norm_bound=1.0).split(4), ridge=0.5)

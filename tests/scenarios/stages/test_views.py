@@ -101,17 +101,9 @@ def test_every_network_can_be_looked_at(options):
     sim, pair = world(PrivateGradientDescent(3, Constant(0.2), Constant(0.5)), topology.path(3))
     sim = changed(sim, **options)
     seen = look(
-        sim,
-        "all",
-        pair,
-        pair.hypotheses[1],
-        claim_of(1.0),
-        trials=60,
-        chunk=20,
-        confidence=0.9,
-        name="it",
+        sim, "all", pair, pair.hypotheses[1], claim_of(1.0), trials=60, chunk=20, confidence=0.9, name="it",
         infer=infer,
-    )
+    )  # fmt: skip
     views = {one.view.name: one.view for one in seen.views}
     assert all(views[a].knows < views[b].knows for a, b in seen.order.edges)
     sealed = options.get("links") == LinkLaw(encrypted=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from attacks.audit.loss import aimed
 from attacks.audit.witness import Place, TranscriptSet, _log_threshold
@@ -20,13 +19,13 @@ from netsim.codecs import FLOAT64
 from netsim.errors import ScenarioError
 from netsim.models.model import Zero
 from scenarios.build.experiment import Experiment
-from scenarios.cli.app import app
 from scenarios.schema.load import parse
 from scenarios.stages.witness import Audited, WitnessFile, _make_set, completed, confirm, file_of, save
 from tests.attacks.audit.test_check_witness import altered, worlds
+from tests.scenarios.command import cli
 
 check = pytest.importorskip("attacks.audit.check_set", reason="needs python-flint or mpmath: the extra `proof`")
-runner, ROOT = CliRunner(), Path(__file__).parents[3]
+ROOT = Path(__file__).parents[3]
 GAUSSIAN = """\
 name: by-frequency
 seed: 3
@@ -182,11 +181,11 @@ def test_a_file_is_small_and_read_and_written_to_the_same_bytes(folder):
 
 def test_the_command_confirms_and_proves_it(folder):
     path = file_of(folder, "noisy")
-    done = runner.invoke(app, ["witness", str(path)])
-    assert done.exit_code == 1
-    assert "above the claimed ε = 1 at δ = 0.001, if they are the first that the seed drew." in done.output
-    proven = runner.invoke(app, ["witness", str(path), "--prove", "--json"])
-    assert proven.exit_code == 1
+    cli(
+        "witness", path, ends=1,
+        output="above the claimed ε = 1 at δ = 0.001, if they are the first that the seed drew.",
+    )  # fmt: skip
+    proven = cli("witness", path, "--prove", "--json", ends=1)
     assert json.loads(proven.output)["proven"]
 
 
@@ -211,13 +210,10 @@ MALFORMED = {
     "a shift of no number": lambda s: s["tilting"]["shifts"].update({"0": ["x"]}),
     "a shift of no release": lambda s: s["tilting"]["shifts"].update({"99": s["tilting"]["shifts"]["0"]}),
     "an infinite tilt": lambda s: s["tilting"].update(theta="inf"),
-    "a tilt the other way": lambda s: s["tilting"].update(theta=-0.5),
-    "no base64": lambda s: s.update(numbers="?"),
-    "no text": lambda s: s.update(numbers=7),
-    "no count": lambda s: s.update(transcripts="2"),
-    "no transcript": lambda s: s.update(transcripts=0),
-    "no numbers": lambda s: s.pop("numbers"),
-}
+    "a tilt the other way": lambda s: s["tilting"].update(theta=-0.5), "no base64": lambda s: s.update(numbers="?"),
+    "no text": lambda s: s.update(numbers=7), "no count": lambda s: s.update(transcripts="2"),
+    "no transcript": lambda s: s.update(transcripts=0), "no numbers": lambda s: s.pop("numbers"),
+}  # fmt: skip
 
 
 @pytest.mark.few(6)
@@ -227,7 +223,7 @@ def test_a_malformed_set_is_told_in_one_line(tree, tmp_path, what):
     path = tmp_path / "file.json"
     path.write_text(WitnessFile.model_validate(tree).sealed().text())
     for options in ([], ["--prove"]):
-        done = runner.invoke(app, ["witness", str(path), *options])
+        done = cli("witness", path, *options)
         assert done.exit_code in (0, 2), done.output
         assert "Traceback" not in done.output
         assert done.exit_code == 2 or "ot confirmed" in done.output

@@ -6,12 +6,10 @@ from functools import partial
 
 import pytest
 from pyarrow import parquet
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.build.duration import Silent
 from scenarios.cli import run as command
-from scenarios.cli.app import app
 from scenarios.schema.load import parse
 from scenarios.sweep import folder as folders
 from scenarios.sweep import run as clusters
@@ -19,6 +17,7 @@ from scenarios.sweep import run as running
 from scenarios.sweep.folder import PointResult, Points, packed
 from scenarios.sweep.points import Shard, Sweep, points
 from scenarios.sweep.run import _at_worker, _Cluster, _Order, run_sweep
+from tests.scenarios.command import cli
 from tests.scenarios.sweep.small import NOISY, SMALL
 
 SCENARIO = SMALL + NOISY
@@ -125,17 +124,10 @@ def test_of_two_sweeps_that_begin_in_one_folder_at_once_one_goes_on(tmp_path, mo
 def test_the_command_wants_a_folder_for_shares(tmp_path):
     (tmp_path / "small.yaml").write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4]}\n")
-    nowhere = CliRunner().invoke(app, ["sweep", str(tmp_path / "sweep.yaml"), "--shard", "1/2"])
-    assert nowhere.exit_code == 2
-    assert "--out FOLDER" in nowhere.output
+    cli("sweep", tmp_path / "sweep.yaml", "--shard", "1/2", ends=2, output="--out FOLDER")
     out = ["--out", str(tmp_path / "out"), "--jobs", "1", "--shard"]
-    wrong = CliRunner().invoke(app, ["sweep", str(tmp_path / "sweep.yaml"), *out, "3/2"])
-    assert wrong.exit_code == 2
-    assert "--shard" in wrong.output
-    one = CliRunner().invoke(app, ["sweep", str(tmp_path / "sweep.yaml"), *out, "1/2"])
-    assert one.exit_code == 0
-    assert "1 of the sweep's 2 points" in one.output
-    assert "netsim sweep" in one.output
+    cli("sweep", tmp_path / "sweep.yaml", *out, "3/2", ends=2, output="--shard")
+    cli("sweep", tmp_path / "sweep.yaml", *out, "1/2", ends=0, output=("1 of the sweep's 2 points", "netsim sweep"))
 
 
 def test_a_scheduler_file_that_is_not_there_is_said(tmp_path, monkeypatch):
@@ -144,9 +136,7 @@ def test_a_scheduler_file_that_is_not_there_is_said(tmp_path, monkeypatch):
     (tmp_path / "small.yaml").write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4]}\n")
     nobody = ["sweep", str(tmp_path / "sweep.yaml"), "--cluster", str(tmp_path / "cluster.json")]
-    done = CliRunner().invoke(app, nobody)
-    assert done.exit_code == 2
-    assert "no such file" in done.output
+    cli(*nobody, ends=2, output="no such file")
 
 
 # ── resumed ─────────────────────────────────────────────────────────────────────────────────────────────

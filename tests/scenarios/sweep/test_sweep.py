@@ -12,15 +12,14 @@ from functools import partial
 import numpy as np
 import pytest
 from pyarrow import parquet
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli.app import app
 from scenarios.schema.load import parse
 from scenarios.sweep import folder as folders
 from scenarios.sweep import run as running
 from scenarios.sweep.points import Sweep, load_sweep, points
 from scenarios.sweep.run import run_sweep
+from tests.scenarios.command import cli
 from tests.scenarios.sweep.small import NOISY, SMALL
 
 SCENARIO = SMALL + NOISY + "  - {kind: recal, name: walk, activations: 40}\n"
@@ -28,13 +27,10 @@ BASE = parse(SCENARIO)
 GRID = Sweep.model_validate({"scenario": "small", "grid": {"links.loss": [0.0, 0.3], "topology.agents": [3, 5]}})
 RELIABLE = Sweep.model_validate(
     {
-        "scenario": "small",
-        "grid": {"topology.agents": [3, 5]},
-        "random": {"problem.ridge": {"law": "loguniform", "low": 0.01, "high": 1.0}},
-        "draws": 2,
-        "repeats": 2,
+        "scenario": "small", "grid": {"topology.agents": [3, 5]},
+        "random": {"problem.ridge": {"law": "loguniform", "low": 0.01, "high": 1.0}}, "draws": 2, "repeats": 2,
     }
-)
+)  # fmt: skip
 
 
 # ── points ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -200,8 +196,7 @@ def test_an_interrupted_sweep_keeps_its_points_and_goes_on(tmp_path, stop):
     assert "Continue with: netsim sweep" in said[1]
     kept = read(out).num_rows
     assert 2 * 2 <= kept < 12 * 2
-    again = CliRunner().invoke(app, [*command[3:], "--jobs", "1"])
-    assert again.exit_code == 0, again.output
+    cli(*command[3:], "--jobs", "1", ends=0)
     assert read(out).num_rows == 12 * 2
 
 
@@ -253,19 +248,16 @@ def test_the_command_prints_and_keeps(tmp_path):
     (tmp_path / "small.yaml").write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4]}\n")
     out = tmp_path / "out"
-    done = CliRunner().invoke(
-        app, ["sweep", str(tmp_path / "sweep.yaml"), "-o", "seed=7", "--out", str(out), "--jobs", "1"]
-    )
-    assert done.exit_code == 0, done.output
-    assert "2 of 2 points done" in done.output
+    cli(
+        "sweep", tmp_path / "sweep.yaml", "-o", "seed=7", "--out", out, "--jobs", "1", ends=0,
+        output="2 of 2 points done",
+    )  # fmt: skip
     kept = json.loads((out / "sweep.json").read_text())
     assert kept["sweep"]["grid"] == {"topology.agents": [3, 4]}
     assert (kept["scenario"]["seed"], "-o seed=7" in kept["command"]) == (7, True)
-    wrong = CliRunner().invoke(app, ["sweep", str(tmp_path / "nothing.yaml")])
-    assert wrong.exit_code == 2
-    assert "no readable file" in wrong.output
+    cli("sweep", tmp_path / "nothing.yaml", ends=2, output="no readable file")
     nobody = ["sweep", str(tmp_path / "sweep.yaml"), "--cluster", "nonsense://x"]
-    assert CliRunner().invoke(app, nobody).exit_code == 2
+    cli(*nobody, ends=2)
 
 
 @pytest.mark.slow

@@ -187,11 +187,9 @@ def test_a_curve_without_a_band_is_named():
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("lossy-tap", []),
-        ("radio-corner", []),
-        ("man-in-the-middle", ["audit.trials=50", "replicas=2"]),
+        ("lossy-tap", []), ("radio-corner", []), ("man-in-the-middle", ["audit.trials=50", "replicas=2"]),
     ],
-)
+)  # fmt: skip
 def test_the_page_of_a_shipped_scenario_is_small(name, settings, tmp_path):
     run_scenario(load_scenario(name, settings), tmp_path)
     text = (tmp_path / "report.html").read_text(encoding="utf-8")

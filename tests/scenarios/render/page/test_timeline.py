@@ -37,8 +37,6 @@ def encoded(entry):
 
 
 NEW = filled(AlgorithmResult, {"name": "new"})
-
-
 FIFTY = """\
 name: fifty
 seed: 4
@@ -314,10 +312,8 @@ def test_it_plays_pauses_and_goes_to_the_break(chromium, small, tmp_path):
         index = page.evaluate("Number(document.getElementById('player').dataset.packet)")
         shown = named(small, "leaky").timeline
         assert (shown.sender[index], shown.number[index], shown.sent[index]) == (
-            1,
-            broken.number,
-            broken.time,
-        )
+            1, broken.number, broken.time,
+        )  # fmt: skip
         assert page.evaluate("document.querySelectorAll('.moving .halo').length") == 1
         page.assert_clean()
 
