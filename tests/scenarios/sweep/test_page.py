@@ -6,14 +6,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli.app import app
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.sweep import SweptTable, constant, figures, sweep_page
 from scenarios.results import tables
-from scenarios.sweep.folder import COLUMNS, PointResult, write
+from scenarios.sweep.folder import COLUMNS, PointResult, _write
+from tests.scenarios.command import cli
 
 SCALES, ROUNDS = (0.02, 0.05, 0.2, 1.0), (4, 8, 16, 32)
 
@@ -156,20 +155,19 @@ def folder(tmp_path_factory):
         for r in rows()
     ]  # fmt: skip
     points.append(PointResult({"links.a.scale": 9.0, "rounds": 4}, 99, 0, "failed", "<out of memory>"))
-    write(points, ["links.a.scale", "rounds"], place / "sweep.parquet")
+    _write(points, ["links.a.scale", "rounds"], place / "sweep.parquet")
     text = {"scenario": {"name": "small"}, "command": "netsim sweep small.yaml", "versions": {"netsim-lab": "7.1"}}
     (place / "sweep.json").write_text(json.dumps(text))
     assert "final_error" in COLUMNS
     return place
 
 
-def report(folder, *options):
-    return CliRunner().invoke(app, ["report", str(folder), *options])
+def report(folder, *options, **said):
+    return cli("report", folder, *options, **said)
 
 
 def test_the_command_writes_page_and_figures(folder):
-    done = report(folder, "--figures", "--format", "svg", "--into", str(folder / "drawn"))
-    assert done.exit_code == 0, done.output
+    done = report(folder, "--figures", "--format", "svg", "--into", str(folder / "drawn"), ends=0)
     text = (folder / "report.html").read_text()
     assert "A sweep of small" in text
     assert "&lt;out of memory&gt;" in text
@@ -177,13 +175,12 @@ def test_the_command_writes_page_and_figures(folder):
     assert len(list((folder / "drawn").glob("*.svg"))) == 3
     assert "Writing 3 figures, over scale and rounds\n" in done.output
     assert "--over" not in done.output
-    assert report(folder, "--over", "rounds", "--of", "final_error").exit_code == 0
+    report(folder, "--over", "rounds", "--of", "final_error", ends=0)
 
 
 def test_the_figures_are_those_over_the_first_fields_and_the_rest_is_said(folder, monkeypatch):
     monkeypatch.setattr("scenarios.sweep.folder.swept", lambda _: swept())
-    done = report(folder, "--figures", "--format", "svg", "--into", str(folder / "first"))
-    assert done.exit_code == 0, done.output
+    done = report(folder, "--figures", "--format", "svg", "--into", str(folder / "first"), ends=0)
     assert len(list((folder / "first").glob("*.svg"))) == 1
     assert "Writing 1 figure, over rounds of mine and loss" in done.output
     more = sum(len(charts) for _, charts in figures(swept())[1:])
@@ -201,8 +198,7 @@ def test_the_figures_are_those_over_the_first_fields_and_the_rest_is_said(folder
     ],
 )
 def test_mistakes_are_named(folder, options, said):
-    done = report(folder, *options)
-    assert done.exit_code == 2
+    done = report(folder, *options, ends=2)
     assert said in done.output.replace("\n", " ")
 
 
