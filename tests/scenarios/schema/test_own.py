@@ -121,9 +121,10 @@ def test_a_condition_of_its_own_names_the_parameter(file):
 def test_an_error_in_a_claim_is_one_line_before_anything_runs(file, tmp_path, words):
     claim = "\n    def claim(self, *_):\n        return inverse(0)\n\ndef inverse(x):\n    return 1 / x\n"
     file.write_text(MINE + claim)
+    line = (MINE + claim).count("\n")
     done = cli(
         "audit", "mine.py", "-o", "rounds=2", "--out", "out", *words, ends=2,
-        stderr=f"mine.py:{(MINE + claim).count(chr(10))}: claim() = 'TwoExchanges': ZeroDivisionError: division by zero; ",
+        stderr=f"mine.py:{line}: claim() = 'TwoExchanges': ZeroDivisionError: division by zero; ",
     )  # fmt: skip
     assert "Traceback" not in done.stderr
     assert done.stderr.count("by zero") == 1
