@@ -22,7 +22,7 @@ from zlib import crc32
 import numpy as np
 from scipy import special
 
-from attacks.replay import Replayed
+from attacks.replay import Perturbed, Release, Replayed
 from netsim.arrays import Array
 from netsim.mechanisms import Mechanism
 
@@ -84,9 +84,15 @@ def _alike(mine: Replayed, one: Replayed, hidden: Sequence[int]) -> bool:
         and len(mine.comparisons) == len(one.comparisons)
         and all(np.all(a.judged) and np.all(b.judged) and a.sent_in == b.sent_in for a, b in pairs)
         and all(type(a.mechanism) is type(b.mechanism) for a, b in pairs)
-        and all(np.array_equal(a.stddev, b.stddev) for a, b in (pairs[t] for t in hidden))
-        and all(np.array_equal(a.value, b.value) for a, b in (pairs[t] for t in hidden))
+        and all(np.array_equal(a.value, b.value) and _same_law(a, b) for a, b in (pairs[t] for t in hidden))
     )
+
+
+def _same_law(a: Release, b: Release) -> bool:
+    """Whether what the second released has the same density in both: laws of one deviation may differ."""
+    if isinstance(a.mechanism, Perturbed) or isinstance(b.mechanism, Perturbed):
+        return False
+    return np.array_equal(a.mechanism.log_density(b.observed, b.value), b.log_density())
 
 
 def _log_densities(one: Replayed, hidden: Sequence[int]) -> Array:
