@@ -116,8 +116,8 @@ def test_a_game_goes_by_one_function_of_the_wire_in_both_worlds():
     assert np.maximum(there - math.exp(1.41) * here, 0.0).sum() < 0.01
     drawn = worlds(simulation, 1, other, 250, 1)
     found = judged(drawn, Pair(1, (own, other), "a pull"), claim_of(1.5, 0.01), attack=None, trials=250, chunk=250)
-    assert [one.scores is None for one in found.exact] == [False, True]
     assert found.epsilon_audited < 1.41
+    assert [one.scores is None for one in found.exact] == [False, True]
 
 
 def test_few_transcripts_are_granted_the_noise():
