@@ -22,7 +22,7 @@ from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, Se
 from attacks.audit.loss.aimed import TILTED, WORST_CASE
 from attacks.audit.loss.comparison import Reproduced, WorldComparison, compare_worlds
 from attacks.audit.loss.envelopes import Measured
-from attacks.audit.loss.exact import NOISE, SINGLES, ExactLoss, Level
+from attacks.audit.loss.exact import NOISE, SINGLES, ExactLoss, Level, scores_of
 from attacks.audit.loss.noise_check import NOTHING
 from attacks.audit.loss.secret_coins import SecretCoins
 from attacks.audit.loss.unprotected import UnprotectedMessage
@@ -400,7 +400,7 @@ class _Audit:
         sure = 1 - share
         parts = self.kept.explained(0, fixed), self.kept.explained(1, fixed)
         exact = self._exact(parts, sure)
-        white = self._played(-exact[0].scores, exact[1].scores, sure)
+        white = self._played(*scores_of(*exact), sure)
         black = None
         if self.attacked and refused is None:
             zero, one = (self.kept.noted(INFERRED, world, fixed) for world in (0, 1))

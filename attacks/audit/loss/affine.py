@@ -9,8 +9,8 @@ differ then; so with A d = Δ, z′ = z″ + d explains the messages in the othe
 
 This is the loss of who sees the wire alone: nothing is granted. A is found by moving each number of a release in turn
 and replaying the agent's code. Nothing is said (None) where a law is not Gaussian, where the map is not affine, is
-another one in the other world or for another transcript, where a release moves nothing, unless it is of no data and
-does nothing when it is drawn anew, and where its rank is not clear.
+another one in the other world or for another transcript, where a release moves nothing, unless it is of no data,
+moves last bits, as what cancels does, and no more when it is drawn anew, and where its rank is not clear.
 """
 
 import math
@@ -138,6 +138,7 @@ def _mapped(one: Replayed, releases: Sequence[Array], again: Again, dataless: Se
     values, compared = seen(one)
     moves: Array = np.zeros((len(stddev), len(stddev)))
     effects: Array = np.zeros((len(compared), len(stddev)))
+    in_bits = np.zeros(len(stddev), dtype=np.bool_)
     rng = np.random.default_rng(0)
     drawn = rng.standard_normal(len(stddev))
     drawn[[k for t in visible for k in range(ends[t], ends[t + 1])]] = 0.0
@@ -149,7 +150,9 @@ def _mapped(one: Replayed, releases: Sequence[Array], again: Again, dataless: Se
             run = again([r + step if s == t else r for s, r in enumerate(releases)])
             if run.departure is not None or len(run.comparisons) != len(one.comparisons):
                 return None
-            moved = [_moved(*both, size) / size for both in zip(seen(run), (values, compared), strict=True)]
+            both = list(zip(seen(run), (values, compared), strict=True))
+            in_bits[k] = any(np.any(new != old) for new, old in both)
+            moved = [_moved(new, old, size) / size for new, old in both]
             for column, change in zip((moves[:, k], effects[:, k]), moved, strict=True):
                 if np.any(np.abs(change - change[:, :1]) > _SAME * np.max(np.abs(change), initial=_NONE)):
                     return None
@@ -159,6 +162,8 @@ def _mapped(one: Replayed, releases: Sequence[Array], again: Again, dataless: Se
     idle = (drawn != 0) & ~np.any(effects != 0, axis=0) & ~np.any(moves != 0, axis=0)
     if any(np.any(idle[ends[t] : ends[t + 1]]) and not dataless[t] for t in range(len(dataless))):
         return None
+    if np.any(idle & ~in_bits):
+        return None  # it is in no sum: a gate that it passes once in ten thousand times looks like this
     for factor in _FACTORS if np.any(idle) else ():  # a threshold far away looks like this too
         deviations = np.where(idle, factor * stddev, 0.0)
         anew = [

@@ -7,8 +7,10 @@ among M decoys, drawn from its law, in an order that nobody knows, it is seen wi
     p(o, {z_0 … z_M} | D) = Π p(z_i) · mean_i p(o | z_i, D),   L = ln Σ_i p(o | z_i, D) − ln Σ_i p(o | z_i, D').
 
 That is the exact loss of a mechanism of which the wire is a function: its ε is no less than that of the wire, comes
-down to it as M grows, and is that of the grant for M = 0. Without z_0 in the sums it is a function of the wire and of
-numbers that have nothing to do with the data: a score for games, and no loss.
+down to it as M grows, and is that of the grant for M = 0. It comes down slowly where few decoys explain in the other
+world what was sent: Laplace noise of scale 1 in a sum with Gaussian noise of deviation ½, moved by 1.5, has ε = 1.45
+at δ = 0.01, and 7.7 among 16. Without z_0 in the sums it is a function of the wire and of numbers that have nothing
+to do with the data: a score for games, and no loss.
 
 Each p(o | z_i, D) is one replay of the agent's code, and 0 where that sends something else. Nothing is said (None)
 where the law of z depends on anything, where all decoys of one draw send something else, and where a transcript is
@@ -22,7 +24,7 @@ from zlib import crc32
 import numpy as np
 from scipy import special
 
-from attacks.replay import Replayed
+from attacks.replay import Perturbed, Release, Replayed
 from netsim.arrays import Array
 from netsim.mechanisms import Mechanism
 
@@ -84,9 +86,15 @@ def _alike(mine: Replayed, one: Replayed, hidden: Sequence[int]) -> bool:
         and len(mine.comparisons) == len(one.comparisons)
         and all(np.all(a.judged) and np.all(b.judged) and a.sent_in == b.sent_in for a, b in pairs)
         and all(type(a.mechanism) is type(b.mechanism) for a, b in pairs)
-        and all(np.array_equal(a.stddev, b.stddev) for a, b in (pairs[t] for t in hidden))
-        and all(np.array_equal(a.value, b.value) for a, b in (pairs[t] for t in hidden))
+        and all(np.array_equal(a.value, b.value) and _same_law(a, b) for a, b in (pairs[t] for t in hidden))
     )
+
+
+def _same_law(a: Release, b: Release) -> bool:
+    """Whether what the second released has the same density in both: laws of one deviation may differ."""
+    if isinstance(a.mechanism, Perturbed) or isinstance(b.mechanism, Perturbed):
+        return False
+    return np.array_equal(a.mechanism.log_density(b.observed, b.value), b.log_density())
 
 
 def _log_densities(one: Replayed, hidden: Sequence[int]) -> Array:

@@ -361,11 +361,11 @@ def _uncovered(part: WorldComparison, cut: float) -> list[UnprotectedMessage]:
     return [u for u in (part.uncovered, part.inexplicable) if u is not None and u.message < cut]
 
 
-def _scores(parts: Iterable[WorldComparison], losses: Array) -> Array:
-    """Those of the samples where all have some, ∞ with an unprotected message; else their `losses` on the wire."""
+def _scores(parts: Iterable[WorldComparison], losses: Array) -> Array | None:
+    """Those of the samples where all have some, ∞ with an unprotected message; else None."""
     found = [part.scores for part in parts]
     some = [one for one in found if one is not None]
-    return np.where(np.isinf(losses), losses, np.concatenate(some)) if some and len(some) == len(found) else losses
+    return np.where(np.isinf(losses), losses, np.concatenate(some)) if some and len(some) == len(found) else None
 
 
 def _weighted(part: WorldComparison) -> Weighted:
@@ -393,15 +393,15 @@ class ExactLoss:
     the lower end is the largest loss seen, or ∞ if a Gaussian release depends on the data, and there is no upper end:
     transcripts never seen may cost more.
 
-    `losses` (transcripts,) in nats, ∞ with an unprotected message; `scores` those, or what the wire alone says of all
-    that was sent, where releases had to be granted (`attacks.audit.loss.decoys`); `course` (releases, transcripts)
-    has those of the first `COURSE` by each release; `leaks` is the share of infinite losses, `uncovered` the first
-    message that made one, `faint` a difference that may be rounding. From activation `granted_from` on (∞: never)
-    some release is not on the wire verbatim and had to be granted: the upper end is for an adversary who knows it;
-    the lower end, `losses` and `uncovered` look at earlier messages only. From `unreliable_from` on the noise drowned
-    in rounding: nothing later was looked at, and the upper end is ∞. `silent`: the agent sent nothing. `dearest`: the
-    most that the releases of a transcript cost at δ = 0, for who is granted all; ∞ where none is known. `aimed`: the
-    lower end is that of a transcript whose noise was given the worst signs.
+    `losses` (transcripts,) in nats, ∞ with an unprotected message; `scores` what the wire alone says of all that was
+    sent, where every sample has what was granted among decoys (`attacks.audit.loss.decoys`); `course` (releases,
+    transcripts) has those of the first `COURSE` by each release; `leaks` is the share of infinite losses, `uncovered`
+    the first message that made one, `faint` a difference that may be rounding. From activation `granted_from` on (∞:
+    never) some release is not on the wire verbatim and had to be granted: the upper end is for an adversary who knows
+    it; the lower end, `losses` and `uncovered` look at earlier messages only. From `unreliable_from` on the noise
+    drowned in rounding: nothing later was looked at, and the upper end is ∞. `silent`: the agent sent nothing.
+    `dearest`: the most that the releases of a transcript cost at δ = 0, for who is granted all; ∞ where that is not
+    known. `aimed`: the lower end is that of a transcript whose noise was given the worst signs.
     """
 
     epsilon: Interval
@@ -418,7 +418,7 @@ class ExactLoss:
     unreliable_from: int | None
     silent: bool
     dearest: float
-    scores: Array
+    scores: Array | None
     aimed: bool = False
 
     @classmethod
@@ -542,3 +542,11 @@ class ExactLoss:
     def passed(self) -> bool:
         """Whether both self-checks hold: E[e^{−L}] ≤ 1, and the noise follows its declared law."""
         return self.self_check.passed and self.noise.passed
+
+
+def scores_of(zero: ExactLoss, one: ExactLoss) -> tuple[Array, Array]:
+    """What the white-box game of two directions goes by: the same function of the wire in both, or it proves that
+    functions differ."""
+    if zero.scores is None or one.scores is None:
+        return -zero.losses, one.losses
+    return -zero.scores, one.scores

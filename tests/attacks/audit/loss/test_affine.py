@@ -50,6 +50,9 @@ class Inside(Algorithm):
             case "beside a far threshold":  # which the noise itself does not pass, nor when it is moved
                 other = node.privatize(node.zeros(), Gaussian(SIGMA))
                 await node.exchange(x=2 * one + np.where(other > 12 * SIGMA, gradient, 0.0))
+            case "beside a narrow gate":
+                other = node.privatize(node.zeros(), Gaussian(SIGMA))
+                await node.exchange(x=2 * one + np.where(np.abs(other) < 1e-5 * SIGMA, gradient, 0.0))
             case "of another law in the other world":
                 law = Laplace(SIGMA) if gradient[0, 0] > -0.3 else Gaussian(SIGMA * np.sqrt(2))
                 await node.exchange(x=one + node.privatize(gradient, law))
@@ -109,7 +112,9 @@ def test_the_cost_of_a_message_is_put_down_to_the_last_release_in_it(how):
         assert (found.cost[t, 0] == 0) == (found.sent_in[t + 1] == message)
 
 
-@pytest.mark.parametrize("how", ["of another law in the other world", "past a threshold", "beside a far threshold"])
+@pytest.mark.parametrize(
+    "how", ["of another law in the other world", "past a threshold", "beside a far threshold", "beside a narrow gate"]
+)
 def test_where_the_messages_are_no_gaussian_vector_the_release_is_granted(how):
     """Both worlds' noise has one deviation; a threshold shows in which messages there are, as the noise is moved."""
     assert explained(how)[0].granted_from == 0

@@ -9,16 +9,20 @@ from scipy.special import roots_hermitenorm, roots_laguerre
 
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.decoys import DECOYS, FEWEST
+from attacks.audit.pair import Pair
 from netsim.algorithms import Algorithm
-from netsim.mechanisms import Gaussian, Laplace
+from netsim.mechanisms import Gaussian, Laplace, UniformLaplace
 from netsim.node import Node
 from netsim.problems import LeastSquares, Problem
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from scenarios.stages.worlds import worlds
+from tests.attacks.auditing import claim_of, judged
 
 SIGMA, TRIALS, PULL = 0.8, 4000, (1.0, 2.5)
 """Deviation of what is on the wire, transcripts, and the gradient's size at 0 in either world."""
+SELDOM = 2.9
+"""Above it so rarely that few samples of 250 are."""
 ENOUGH = 5.0
 """In standard errors: with twelve checks one fails by chance with probability below 1e-5."""
 
@@ -33,11 +37,16 @@ class Bent(Algorithm):
     async def run(self, node: Node) -> None:
         gradient = await node.gradient(node.zeros())
         base = gradient if self.how == "about the data" else node.zeros()
-        z = node.privatize(base, self.law)
+        wide = UniformLaplace(np.where(gradient > np.mean(PULL), 6.0, -6.0), 0.1)  # one deviation, two means
+        z = node.privatize(base, wide if self.how == "by a law of the data" else self.law)
         value = np.tanh(gradient + z)
-        await node.exchange(x=node.privatize(value, Gaussian(SIGMA)))
+        sent = node.privatize(value, Gaussian(SIGMA))
+        await node.exchange(x=sent)
         if self.how == "in a sign":
             await node.exchange(x=np.sign(z) + 2.0 * np.sign(z * 1e3 - 1.0) + np.rint(1e6 * z))
+        if self.how == "rarely about the data":
+            seldom = node.privatize(np.where(sent > SELDOM, gradient, 0.0), self.law)
+            await node.exchange(x=node.privatize(np.tanh(seldom), Gaussian(5.0)))
         node.estimate(gradient)
 
 
@@ -89,11 +98,26 @@ def test_the_loss_among_decoys_is_between_that_of_the_wire_and_that_of_the_grant
     assert mixed.mean() > wire.mean()  # a divergence: what is granted, if among decoys, adds to it
 
 
-@pytest.mark.parametrize("how", ["about the data", "in a sign"])
+@pytest.mark.parametrize("how", ["about the data", "in a sign", "by a law of the data"])
 def test_noise_that_data_move_and_noise_that_decides_what_is_sent_are_granted(how):
     found, *_ = compared(Bent(Gaussian(1.5), how), 200)
     assert found.granted_from == 0
     assert found.scores is None
+
+
+def test_a_game_goes_by_one_function_of_the_wire_in_both_worlds():
+    """Noise that data move in few samples is granted in these alone. Scores of one world beside losses of the other
+    would prove ε = 2.8, where the exact ε is 1.4, or a hair more."""
+    own, other = map(objective, PULL)
+    simulation = Simulation(Problem((own,) * 3), ring(3), Bent(Gaussian(1.5), "rarely about the data"))
+    axis = np.linspace(-7.0, 7.0, 1401)
+    here, there = (np.exp(log_density(axis, pull, Gaussian(1.5))) * (axis[1] - axis[0]) for pull in PULL)
+    assert np.maximum(here - math.exp(1.41) * there, 0.0).sum() < 0.01
+    assert np.maximum(there - math.exp(1.41) * here, 0.0).sum() < 0.01
+    drawn = worlds(simulation, 1, other, 250, 1)
+    found = judged(drawn, Pair(1, (own, other), "a pull"), claim_of(1.5, 0.01), attack=None, trials=250, chunk=250)
+    assert found.epsilon_audited < 1.41
+    assert [one.scores is None for one in found.exact] == [False, True]
 
 
 def test_few_transcripts_are_granted_the_noise():
