@@ -75,6 +75,14 @@ class Adjacency:
             return known
         return min(known, _factor(self.norm, norm, dimension) * self.change)
 
+    def allows(self, other: "Adjacency", dimension: int) -> bool:
+        """Whether no bound of this one is below that of the other, but for rounding."""
+        ours, theirs = (
+            (one.curvature_change, one.bending, *(one.in_norm(norm, dimension) for norm in ORDERS))
+            for one in (self, other)
+        )
+        return all(a >= b * (1 - 1e-9) for a, b in zip(ours, theirs, strict=True))
+
 
 @dataclass(frozen=True)
 class Standpoint:

@@ -598,7 +598,7 @@ class Simulation:
         self, adjacency: Adjacency, releases: int, delta: float, standpoint: Standpoint | None = None
     ) -> Claim | None:
         """What the algorithm's paper claims here, or claims of one `standpoint` (None where it states nothing of
-        single ones); its formula speaks of one life of every agent."""
+        single ones); its formula speaks of one life of every agent. It is of the adjacency, or of more pairs."""
 
         def stated(setting: Setting) -> Claim | None:
             if standpoint is None:
@@ -614,6 +614,8 @@ class Simulation:
             allowed, code = "a netsim.claims.Claim (its ε, δ, source, adjacency, norm), or None", stated.__code__
             code = getattr(type(self.algorithm).claim, "__code__", code)
             raise ScenarioError("claim", claim, what, allowed, Path(code.co_filename).name, code.co_firstlineno)
+        if not claim.adjacency.allows(adjacency, setting.dimension):  # of fewer pairs than it was asked about
+            claim = replace(claim, adjacency=adjacency)
         failed: list[str] = []
         if math.inf in setting.weak_convexity:
             other = stated(setting.loosened(1.0))

@@ -93,12 +93,8 @@ def attempt(name: str, work: Callable[[Path], None]) -> bool:
 
 # ── kills ───────────────────────────────────────────────────────────────────────────────────────────────
 KILLED = (
-    "walkman",
-    "extra",
-    "dp_recal, reading: as_deployable",
-    "private_gradient_descent",
-    "cpgt, with a quantizer",
-)
+    "walkman", "extra", "dp_recal, reading: as_deployable", "private_gradient_descent", "cpgt, with a quantizer",
+)  # fmt: skip
 
 
 def kills(count: int, rng: random.Random) -> Counter[str]:
@@ -233,10 +229,8 @@ def damaged(sent: list[bytes], rng: random.Random) -> bytes:
 
 
 KINDS: Mapping[str, tuple[Callable[[int, random.Random], Counter[str]], int]] = {
-    "twins": (twins, 10_000),
-    "kills": (kills, 100),
-    "frames": (frames, 10_000),
-}
+    "twins": (twins, 10_000), "kills": (kills, 100), "frames": (frames, 10_000),
+}  # fmt: skip
 
 
 def main() -> None:

@@ -43,7 +43,6 @@ STARTS = (
     "socket.bind", "socket.connect", "subprocess.Popen",
 )  # fmt: skip
 """Events that no command of these has a reason for."""
-
 SCENARIO = """\
 name: small
 seed: 5
@@ -351,15 +350,9 @@ def _spliced(text: str, rng: random.Random) -> str:
 
 
 DAMAGES = (
-    _replaced(WHOLES, NUMBERS),
-    _replaced(WHOLES, NUMBERS),
-    _replaced(VALUES, NUMBERS),
-    _replaced(VALUES, TEXTS),
-    _replaced(re.compile(r"\w+(?=:)"), TEXTS),
-    _line,
-    _signs,
-    _spliced,
-)
+    _replaced(WHOLES, NUMBERS), _replaced(WHOLES, NUMBERS), _replaced(VALUES, NUMBERS), _replaced(VALUES, TEXTS),
+    _replaced(re.compile(r"\w+(?=:)"), TEXTS), _line, _signs, _spliced,
+)  # fmt: skip
 
 
 def scenario_cases(rng: random.Random) -> Iterator[tuple[str, list[str], Callable[[Path], None]]]:
@@ -515,23 +508,17 @@ def _column(rows: int, rng: random.Random) -> pa.Array | pa.ChunkedArray:
         lambda: pa.array(["text"] * rows),
         lambda: pa.array([rng.choice((1e300, float("nan"), float("inf"), -1.0, 0.0)) for _ in range(rows)]),
         lambda: pa.array([rng.choice((0, -1, 2**62, 5, 10**9)) for _ in range(rows)], pa.int64()),
-        lambda: pa.nulls(rows),
-        lambda: pa.array([None] * rows, pa.list_(pa.float64())),
-        lambda: pa.array([[1.0] * rng.randrange(8) for _ in range(rows)]),
-        lambda: pa.array([["a"]] * rows),
-        lambda: pa.array([[[[1.0]]]] * rows),
-        lambda: pa.array([{"a": 1}] * rows),
-        lambda: pa.array([True] * rows),
+        lambda: pa.nulls(rows), lambda: pa.array([None] * rows, pa.list_(pa.float64())),
+        lambda: pa.array([[1.0] * rng.randrange(8) for _ in range(rows)]), lambda: pa.array([["a"]] * rows),
+        lambda: pa.array([[[[1.0]]]] * rows), lambda: pa.array([{"a": 1}] * rows), lambda: pa.array([True] * rows),
         lambda: pa.array([b"\xff"] * rows),
         lambda: pa.array([None if rng.random() < 0.5 else 1 for _ in range(rows)], pa.int64()),
         lambda: pa.array([None if rng.random() < 0.5 else "link" for _ in range(rows)]),
         lambda: pa.array(np.zeros(rows, "datetime64[s]")),
-        lambda: pa.array(["x" * 10_000] * rows).dictionary_encode(),
-        lambda: _bomb(rows),
-        lambda: pa.array([[float("nan")] * 6] * rows),
-        lambda: pa.array([[1.0, None, 2.0, 3.0, 4.0, 5.0]] * rows),
+        lambda: pa.array(["x" * 10_000] * rows).dictionary_encode(), lambda: _bomb(rows),
+        lambda: pa.array([[float("nan")] * 6] * rows), lambda: pa.array([[1.0, None, 2.0, 3.0, 4.0, 5.0]] * rows),
         lambda: pa.array([[1, 2, 3, 4, 5, 6]] * rows),
-    ]
+    ]  # fmt: skip
     return rng.choice(makers)()
 
 
@@ -581,8 +568,7 @@ WAYS: dict[str, tuple[Callable[[bytes, random.Random], bytes], tuple[str, ...]]]
     "run/transcript-mine.parquet": (
         damaged_table,
         (
-            "trace run/transcript-mine.parquet --limit 3",
-            "trace run/transcript-mine.parquet --summary",
+            "trace run/transcript-mine.parquet --limit 3", "trace run/transcript-mine.parquet --summary",
             "trace run/transcript-mine.parquet --jsonl --values",
             "trace run/transcript-mine.parquet --pcapng out.pcapng",
             "attack run/transcript-mine.parquet --scenario scenario.yaml --algorithm mine --out out",
@@ -603,33 +589,22 @@ WAYS: dict[str, tuple[Callable[[bytes, random.Random], bytes], tuple[str, ...]]]
     "run/results.json": (
         damaged_json,
         (
-            "report run --out page.html",
-            "report run --figures --tables --into figures --format svg",
-            "compare run whole --out c.html",
-            "compare run --json",
-            "trace run",
-            "attack run --no-score --out out",
-            "audit run --trials 100",
-            "views run",
-            "run scenario.yaml --out run",
+            "report run --out page.html", "report run --figures --tables --into figures --format svg",
+            "compare run whole --out c.html", "compare run --json", "trace run", "attack run --no-score --out out",
+            "audit run --trials 100", "views run", "run scenario.yaml --out run",
         ),
     ),
     "run/manifest.json": (
         damaged_json,
         (
-            "attack run --no-score --out out",
-            "trace run",
-            "compare run whole --out c.html",
-            "audit run --trials 100",
-            "run scenario.yaml --out run",
-            "views run",
+            "attack run --no-score --out out", "trace run", "compare run whole --out c.html",
+            "audit run --trials 100", "run scenario.yaml --out run", "views run",
         ),
     ),
     "run/witness-second.json": (
         damaged_json,
         (
-            "witness run/witness-second.json",
-            "witness run/witness-second.json --prove",
+            "witness run/witness-second.json", "witness run/witness-second.json --prove",
             "witness run/witness-second.json --json",
         ),
     ),
@@ -639,9 +614,7 @@ WAYS: dict[str, tuple[Callable[[bytes, random.Random], bytes], tuple[str, ...]]]
     "swept/sweep.json": (damaged_json, ("sweep sweep.yaml --out swept",)),
     "swept/points/000000.json": (damaged_json, ("sweep sweep.yaml --out swept",)),
     "swept/sweep.parquet": (damaged_table, ("sweep sweep.yaml --out swept",)),
-}
-
-
+}  # fmt: skip
 HEAVY = float(os.environ.get("FUZZ_HEAVY", "0.02"))
 """Share of the cases in which a run or a sweep goes on in the damaged folder, which takes its time."""
 

@@ -20,14 +20,9 @@ from netsim.simulation import Run, Simulation, setting_of
 ROUGH = LinkLaw(UniformDelay(0.01, 0.03), loss=0.2, bandwidth=1e6, reliable=True)
 """Random delays, a fifth of the packets lost, a queue; and reliable all the same."""
 EVERY_LAW = LinkLaw(
-    UniformDelay(0.0, 3.0),
-    loss=GilbertElliott(0.1, 0.3),
-    bandwidth=1e4,
-    buffer=500,
-    duplication=0.2,
-    outages=RandomOutages(2.0, 0.5),
-    reordering=True,
-)
+    UniformDelay(0.0, 3.0), loss=GilbertElliott(0.1, 0.3), bandwidth=1e4, buffer=500, duplication=0.2,
+    outages=RandomOutages(2.0, 0.5), reordering=True,
+)  # fmt: skip
 """All that may happen to a packet."""
 SETTINGS = {"network": NetworkSettings, "timing": Timing, "recording": Recording}
 FIELDS = {field for kind in (*SETTINGS.values(), Simulation) for field in kind.__dataclass_fields__}
@@ -85,12 +80,9 @@ def _of(kind: type, fields: dict[str, Any]) -> dict[str, Any]:
 def tapped_ring(problem: Problem, algorithm: object, *, node: int = 1, **options: object) -> Simulation:
     """A ring with every link tapped, and a tap at one agent's door."""
     return simulated(
-        problem,
-        topology.ring(problem.agents),
-        algorithm,
-        adversaries=(Adversary("ears", "all", nodes=(node,)),),
+        problem, topology.ring(problem.agents), algorithm, adversaries=(Adversary("ears", "all", nodes=(node,)),),
         **options,
-    )
+    )  # fmt: skip
 
 
 def coins(run: Run, agent: int) -> np.random.Generator:

@@ -196,6 +196,7 @@ def _seen(arrays: Mapping[str, npt.NDArray[Any]]) -> Seen:
         details=Details(words.released, words.fields, arrays["averages"]),
         log_weights=arrays.get("log_weights"),
         coded=arrays.get("coded"),
+        scores=arrays.get("scores"),
     )
     noted = {name.removeprefix(_NOTED): value for name, value in arrays.items() if name.startswith(_NOTED)}
     return Seen(explained, noted, words.refused)
@@ -214,5 +215,5 @@ def _law(name: str) -> type:
 
 
 _ARRAYS = ("steps", "cost", "leaked", "bare")
-_OPTIONAL = ("log_weights", "coded")
+_OPTIONAL = ("log_weights", "coded", "scores")
 _NOTED = "noted."

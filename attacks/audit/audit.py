@@ -27,7 +27,7 @@ from attacks.audit.loss.noise_check import NOTHING
 from attacks.audit.loss.secret_coins import SecretCoins
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.loss_breakdown import LossBreakdown
-from attacks.audit.outside import inside_node, nothing_kept
+from attacks.audit.outside import inside_node, nothing_kept, nothing_of_data_kept
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
 from attacks.audit.private_coins import PrivateCoins, at_most, ends, first_unprotected, number_of_tosses
 from attacks.audit.proof import ANY_DATA, bound_at_door, bound_or_why
@@ -216,6 +216,8 @@ class _Look:
         first = index == 0
         with inside_node():
             sample = self.simulate(world, index)
+            if first and world == 0:
+                nothing_of_data_kept(sample.view.public.algorithm, lambda other: self.simulate(other, index))
             with nothing_kept(sample.view.public.algorithm) if first else nullcontext():
                 explained = compare_worlds(sample, self.pair.agent, true, other, self.references[world], draws=first)
         if index * max(map(len, explained.noise)) >= NOISE:
@@ -398,7 +400,7 @@ class _Audit:
         sure = 1 - share
         parts = self.kept.explained(0, fixed), self.kept.explained(1, fixed)
         exact = self._exact(parts, sure)
-        white = self._played(-exact[0].losses, exact[1].losses, sure)
+        white = self._played(-exact[0].scores, exact[1].scores, sure)
         black = None
         if self.attacked and refused is None:
             zero, one = (self.kept.noted(INFERRED, world, fixed) for world in (0, 1))

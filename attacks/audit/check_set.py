@@ -53,7 +53,7 @@ def log_weight(release: check.Release, theta: float, shift: Any) -> Any:
     return (theta * (s - np.abs(u + s) + np.abs(u)) + np.log((2 - gone + gone / rate) / 2)).sum()
 
 
-class SetFile(check.File):
+class _SetFile(check.File):
     """A set of transcripts: the first is that of the file, of the others it has numbers in the order of its rows."""
 
     near = 2.0**-51  # units in the last place: numbers that were drawn are not equal, and their losses add up
@@ -151,7 +151,7 @@ class SetFile(check.File):
 def prove(tree: Any, source: ModuleType | None = None) -> str:
     """What a witness proves, be it a set or one transcript. `Unproven` where it proves nothing."""
     of_set = isinstance(tree, dict) and tree.get("sample") is not None
-    return check.prove(tree, source, SetFile if of_set else check.File)
+    return check.prove(tree, source, _SetFile if of_set else check.File)
 
 
 if __name__ == "__main__":

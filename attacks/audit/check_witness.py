@@ -67,7 +67,7 @@ except ImportError:  # mpmath's intervals, with the names of python-flint
 if not __package__:  # alone: a file of the package is imported without the others
     sys.modules["netsim.algorithms"] = _package = ModuleType("netsim.algorithms")
     _package.__path__ = [str(Path(p, "algorithms")) for p in importlib.import_module("netsim").__path__]
-    _package.__getattr__ = lambda name: exported(_package, name)
+    _package.__getattr__ = lambda name: _exported(_package, name)
 
 from netsim.claims import Adjacency
 from netsim.codecs import Quantizer, TopK, common_measure
@@ -97,7 +97,7 @@ ended: list[Any] = []
 """Why the reading ended, the first reason first: code that catches `Ended` is read no further."""
 
 
-def end(why: Any = "") -> NoReturn:
+def _end(why: Any = "") -> NoReturn:
     ended.append(why)
     raise Ended
 
@@ -107,12 +107,12 @@ def require(holds: Any, why: str) -> None:
         raise Unproven(why)
 
 
-def in_words(error: BaseException) -> str:
+def _in_words(error: BaseException) -> str:
     return str(error) if isinstance(error, Unproven) else f"{type(error).__name__}: {error!s:.160}"
 
 
 # ── balls ───────────────────────────────────────────────────────────────────────────────────────────────
-def both(operate: Any) -> Any:
+def _both(operate: Any) -> Any:
     """A method of balls: what an operation makes of their intervals in either world."""
 
     def method(self: Any, other: Any = None) -> Any:
@@ -124,18 +124,18 @@ def both(operate: Any) -> Any:
             other = other if type(other) is Ball else to_ball(other)
             return Ball(operate(self.here, other.here), operate(self.there, other.there))
         except Exception as error:  # of mpmath, where python-flint has NaN: no code may catch it
-            end(in_words(error))
+            _end(_in_words(error))
 
     return method
 
 
-def power(x: Any, y: Any) -> Any:
+def _power(x: Any, y: Any) -> Any:
     found = x**y
-    return found if isinstance(found, arb) else end("a power that is no real number")
+    return found if isinstance(found, arb) else _end("a power that is no real number")
 
 
-def refused(why: str) -> Any:
-    return lambda *_, **__: end(why)
+def _never(why: str) -> Any:
+    return lambda *_, **__: _end(why)
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -148,41 +148,41 @@ class Ball:
     here: Any
     there: Any
 
-    __add__ = __radd__ = both(operator.add)
-    __mul__ = __rmul__ = both(operator.mul)
-    __sub__, __rsub__ = both(operator.sub), both(lambda x, y: y - x)
-    __truediv__, __rtruediv__ = both(operator.truediv), both(lambda x, y: y / x)
-    __pow__, __rpow__ = both(power), both(lambda x, y: power(y, x))
-    __neg__, __pos__, __abs__ = both(operator.neg), both(operator.pos), both(abs)
-    exp, log, sqrt = (both(operator.methodcaller(name)) for name in ("exp", "log", "sqrt"))  # NumPy calls them
+    __add__ = __radd__ = _both(operator.add)
+    __mul__ = __rmul__ = _both(operator.mul)
+    __sub__, __rsub__ = _both(operator.sub), _both(lambda x, y: y - x)
+    __truediv__, __rtruediv__ = _both(operator.truediv), _both(lambda x, y: y / x)
+    __pow__, __rpow__ = _both(_power), _both(lambda x, y: _power(y, x))
+    __neg__, __pos__, __abs__ = _both(operator.neg), _both(operator.pos), _both(abs)
+    exp, log, sqrt = (_both(operator.methodcaller(name)) for name in ("exp", "log", "sqrt"))  # NumPy calls them
     conjugate = __pos__
-    __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __rdivmod__ = refused("arithmetic without balls")
-    __float__ = __int__ = __index__ = __complex__ = refused("a ball was used as a float, an index, a truth or a text")
+    __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __rdivmod__ = _never("arithmetic without balls")
+    __float__ = __int__ = __index__ = __complex__ = _never("a ball was used as a float, an index, a truth or a text")
     __bool__ = __round__ = __floor__ = __ceil__ = __trunc__ = __hash__ = __reduce_ex__ = __int__
     __format__ = __str__ = __repr__ = __int__
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = __int__
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __int__
 
     def __lt__(self, other: Any) -> Any:
-        return decided(less(self, other))
+        return _decided(less(self, other))
 
     def __gt__(self, other: Any) -> Any:
-        return decided(less(other, self))
+        return _decided(less(other, self))
 
     def __ge__(self, other: Any) -> Any:
-        return decided(less(self, other), False)
+        return _decided(less(self, other), False)
 
     def __le__(self, other: Any) -> Any:
-        return decided(less(other, self), False)
+        return _decided(less(other, self), False)
 
     def __eq__(self, other: object) -> Any:
-        return decided(apart(self, other), False)
+        return _decided(_apart(self, other), False)
 
     def __ne__(self, other: object) -> Any:
-        return decided(apart(self, other))
+        return _decided(_apart(self, other))
 
     def __getattr__(self, name: str) -> Any:  # np.tanh asks for `tanh`
-        raise AttributeError(name) if name.startswith("__") else end(f"{name} of a ball is not read here")
+        raise AttributeError(name) if name.startswith("__") else _end(f"{name} of a ball is not read here")
 
     @property
     def text(self) -> str:
@@ -196,7 +196,7 @@ def to_ball(x: Any) -> Any:
     if isinstance(x, Ball):
         return x
     if not isinstance(x, NUMBER) or not abs(x) < math.inf:
-        end(f"{type(x).__name__} {x!r:.20} beside a ball is not read here")
+        _end(f"{type(x).__name__} {x!r:.20} beside a ball is not read here")
     exact = arb(int(x) if isinstance(x, int | np.integer) else float(x))
     return Ball(exact, exact)
 
@@ -207,7 +207,7 @@ def to_hull(x: Any, y: Any) -> Any:
     return Ball(x.here.union(y.here), x.there.union(y.there))
 
 
-def to_box(x: float) -> Any:
+def _to_box(x: float) -> Any:
     """A recorded number, and what is near it."""
     wide = max(abs(float(x)), 1e-30) * 2.0**-100
     return to_hull(-wide, wide) + float(x)
@@ -222,15 +222,15 @@ def less(x: Any, y: Any) -> bool | None:
     return False if all(a.lower() >= b.upper() for a, b in worlds) else None
 
 
-def apart(x: Any, y: Any) -> bool | None:
+def _apart(x: Any, y: Any) -> bool | None:
     """Whether x ≠ y; None as of `less`."""
     smaller, larger = less(x, y), less(y, x)
     return True if smaller or larger else None if None in (smaller, larger) else False
 
 
-def decided(found: bool | None, wanted: bool = True) -> Any:
+def _decided(found: bool | None, wanted: bool = True) -> Any:
     if found is None:
-        end("balls that overlap, or that the worlds order otherwise, were compared")
+        _end("balls that overlap, or that the worlds order otherwise, were compared")
     return np.bool_(found is wanted)  # as of NumPy's floats
 
 
@@ -242,7 +242,7 @@ def positive(x: Any) -> Any:
 ANY: Any = 1 / to_hull(-1, 1)
 """Any number."""
 balls: Any = np.frompyfunc(to_ball, 1, 1)
-boxes: Any = np.frompyfunc(to_box, 1, 1)
+boxes: Any = np.frompyfunc(_to_box, 1, 1)
 hulls: Any = np.frompyfunc(to_hull, 2, 1)
 pairs: Any = np.frompyfunc(lambda x, y: Ball(to_ball(x).here, to_ball(y).there), 2, 1)
 here: Any = np.frompyfunc(lambda x: Ball(x.here, x.here), 1, 1)
@@ -273,7 +273,7 @@ def built(tree: Any, source: ModuleType | None = None) -> Any:
     return kind(**{key: built(value, source) for key, value in tree.items() if key != "class"})
 
 
-def exported(package: ModuleType, name: str) -> Any:
+def _exported(package: ModuleType, name: str) -> Any:
     """A name of a package, from the file that its `__init__.py` has it from."""
     for one in ast.parse(Path(package.__path__[0], "__init__.py").read_text(encoding="utf-8")).body:
         if isinstance(one, ast.ImportFrom) and name in [other.name for other in one.names]:
@@ -392,7 +392,7 @@ class Release:
     def of_largest(self, seen: Any, codec: TopK) -> Ball:
         """Of the k largest coordinates: the density of these, and P(|x| ≤ the least of them) for each other one."""
         require(np.count_nonzero(seen) == codec.kept(len(seen)), "a message that its codec does not make")
-        hidden, least = seen == 0, to_box(np.abs(seen[seen != 0]).min())
+        hidden, least = seen == 0, _to_box(np.abs(seen[seen != 0]).min())
         ends = ((end - self.value[hidden]) / self.scale[hidden] for end in (-least, least))
         low, high = (np.exp(-positive(-u)) - np.exp(-positive(u)) for u in ends)  # 2 P(Laplace(1) ≤ u) − 1
         logs = np.log(high - low)
@@ -440,18 +440,18 @@ class Coins(FollowedCoins):
 
     def choose(self, options: Any) -> Any:
         if type(options) not in (tuple, list) or {*map(type, options)} != {int}:
-            end("coins that choose among others than whole numbers are not read here")
+            _end("coins that choose among others than whole numbers are not read here")
         before = self.routes_alone
         chosen = Chosen(ANY.here, ANY.there, options[self.integers(len(options))])
         self._left = self._bits.state if before else None
         return chosen
 
-    subset = refused("a batch of records is not read here")
-    spawn = __reduce__ = __reduce_ex__ = __getstate__ = refused("coins that are copied are not read here")
-    bit_generator = _bit_generator = property(refused("coins that are looked at, or put back, are not read here"))
+    subset = _never("a batch of records is not read here")
+    spawn = __reduce__ = __reduce_ex__ = __getstate__ = _never("coins that are copied are not read here")
+    bit_generator = _bit_generator = property(_never("coins that are looked at, or put back, are not read here"))
 
 
-def read_only(array: Any) -> Any:
+def _read_only(array: Any) -> Any:
     """As what was released, sent or received is."""
     array.setflags(write=False)
     return array
@@ -460,10 +460,10 @@ def read_only(array: Any) -> Any:
 class Port(SimpleNamespace):
     """What code asks of it and it has not ends the reading: no code may catch an `AttributeError`."""
 
-    __eq__ = __ne__ = __hash__ = __repr__ = refused("what a node has was compared, or used as a text")
+    __eq__ = __ne__ = __hash__ = __repr__ = _never("what a node has was compared, or used as a text")
 
     def __getattr__(self, name: str) -> Any:
-        end(f"node.{name} is not read here")
+        _end(f"node.{name} is not read here")
 
 
 class Node(Port):
@@ -491,7 +491,7 @@ class Node(Port):
         except (StopIteration, Ended):
             pass
         except (Exception, SystemExit) as error:
-            ended.append(in_words(error))
+            ended.append(_in_words(error))
         finally:
             coroutine.close()
         self.why = ended[0] if ended else ""
@@ -510,7 +510,7 @@ class Node(Port):
         sound = type(x) is np.ndarray and any(x.dtype is one for one in self._types)
         if not sound or x.shape != self.shape:
             found = f"{type(x).__name__} of shape {getattr(x, 'shape', ())}"
-            end(f"the code has {found}, not floats of shape {self.shape}")
+            _end(f"the code has {found}, not floats of shape {self.shape}")
         return balls(x)
 
     def zeros(self) -> Any:
@@ -521,7 +521,7 @@ class Node(Port):
         self.activation += 1
 
     async def gradient(self, x: Any, batch: Any = None) -> Any:
-        found = self._file.objectives.gradient(self._vector(x)) if batch is None else end("a batch is not read here")
+        found = self._file.objectives.gradient(self._vector(x)) if batch is None else _end("a batch is not read here")
         return self._given(found)
 
     def _threshold(self, v: Any, step: float) -> Any:
@@ -530,25 +530,25 @@ class Node(Port):
         if l1 == square == 0:
             return v
         if not step > 0:
-            end("a step that is not above 0")
+            _end("a step that is not above 0")
         return self._given((positive(v - step * l1) - positive(-v - step * l1)) / (1 + 2 * step * square))
 
     def privatize(self, value: Any, mechanism: Any, shared: Any = None, draw: Any = None) -> Any:  # noqa: ARG002
         law, t, file = type(mechanism), len(self.releases), self._file
         if law not in (Laplace, Gaussian, UniformLaplace) or shared is not None:
-            end(f"noise that is {law.__name__}, or shared, is not read here")
+            _end(f"noise that is {law.__name__}, or shared, is not read here")
         if mechanism.noiseless:
             return value
         if t >= min(len(file.releases), len(file.laws)):
-            end()
+            _end()
         if law is UniformLaplace and any(width != 0 for width in self._vector(mechanism.width)[0]):
-            end("noise that is in part uniform is not read here")
+            _end("noise that is in part uniform is not read here")
         scale = np.zeros(self.shape) + (mechanism.stddev if law is Gaussian else mechanism.scale)  # as it is now
         value, _ = self._vector(value), self._vector(scale)
         scale, (said, size), seen = scale[0].astype(np.float64), file.laws[t], file.releases[t]
         if said != law.__name__ or not np.allclose(size, scale, rtol=1e-12, atol=0) or min(scale) < 0:
-            end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said!r:.20}"))
-        made = read_only(self._given(np.where(scale > 0, self._near(seen, t, file.codec), value)))
+            _end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said!r:.20}"))
+        made = _read_only(self._given(np.where(scale > 0, self._near(seen, t, file.codec), value)))
         self.releases.append(Release(law, scale, value[0], seen, made, made.copy()))
         return made
 
@@ -559,7 +559,7 @@ class Node(Port):
         if ended:  # and the code went on
             raise Ended
         if row is None or self.activation > file.activations:
-            end()
+            _end()
         self.counts[kind] += 1
         self._taken(row)  # its numbers, too, say how much floats round
         self.said.append(vectors)
@@ -568,17 +568,17 @@ class Node(Port):
             require(same, "the code sends other fields, or to others, than the file has")
             self._judge(f"{kind} message {number}", row["values"], values, vectors)
         except Exception as error:
-            end(Unproven(f"{kind} message {number}: {in_words(error)}"))
+            _end(Unproven(f"{kind} message {number}: {_in_words(error)}"))
         if self.proven or file.codec is not None:  # receivers have codes: what follows is no function of these
-            end()
-        sent = {name: read_only(self._given(v[None].copy())) for name, v in vectors.items()}  # as it was sent
+            _end()
+        sent = {name: _read_only(self._given(v[None].copy())) for name, v in vectors.items()}  # as it was sent
         return Port(sender=self.id, kind=kind, number=number, values=sent)
 
     def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:
         """What is proven by one more message: by its releases, as they were made, and by all else in it."""
         found, coded = self._released(values), self._file.codec is not None
         if any(not release.carried and t not in found.values() for t, release in enumerate(self.releases)):
-            end("there is a release that is not on the wire as it was made")
+            _end("there is a release that is not on the wire as it was made")
         for name, value in vectors.items():
             seen = seen_values[name]
             require(name in found or not coded, f"{name!r} has a codec and no noise, which is not read here")
@@ -609,7 +609,7 @@ class Node(Port):
             if less(2 * self.room, abs(x - y)):
                 differs = f"unprotected: {name!r} of {what}: {x.text} in one world, {y.text} in the other"
                 self.proven = self.proven or differs
-            elif apart(x, y):
+            elif _apart(x, y):
                 self.rounded = f"; {name!r} differs by no more than floats round"
 
     def _taken(self, row: Any) -> Port:
@@ -617,24 +617,24 @@ class Node(Port):
         self.room = max([self.room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
         named = {name: row[name] for name in ("sender", "kind", "number")}
         near = {name: self._near(v[None], (*named.values(), name)) for name, v in row["values"].items()}
-        return Port(**named, values={name: read_only(self._given(v)) for name, v in near.items()})
+        return Port(**named, values={name: _read_only(self._given(v)) for name, v in near.items()})
 
     async def exchange(self, **values: Any) -> Exchange:
         own = self._put("exchange", -1, values)
         rows = {r["sender"]: r for r in self._file.received if (r["kind"], r["number"]) == ("exchange", own.number)}
         if set(rows) != set(self.neighbors):
-            end()
+            _end()
         return Exchange(self, own, {j: self._taken(rows[j]) for j in self.neighbors})
 
     def send(self, to: Any, **values: Any) -> None:
         receiver = to.option if type(to) is Chosen else to
-        self._put("direct", receiver if receiver in {*self.neighbors} else end("sent to no neighbor"), values)
+        self._put("direct", receiver if receiver in {*self.neighbors} else _end("sent to no neighbor"), values)
 
     def broadcast(self, **values: Any) -> None:
         self._put("direct", -1, values)
 
     async def receive(self) -> Port:
-        return self._taken(self._direct.popleft()) if self._direct else end()
+        return self._taken(self._direct.popleft()) if self._direct else _end()
 
 
 class Floats(Node):
@@ -665,7 +665,7 @@ class Floats(Node):
     def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:  # noqa: ARG002
         self._released(values)
         if len(self.noisy) == self._messages:
-            end()
+            _end()
 
     def follows(self, node: Node) -> bool:
         """Whether it has sent the same releases, and in these and beside them the same numbers, as floats round."""
@@ -852,7 +852,7 @@ def prove(tree: Any, source: ModuleType | None = None, kind: type = File) -> str
     except Ended:
         raise Unproven(ended[-1]) from None
     except (Exception, SystemExit) as error:
-        raise Unproven(f"a malformed file, or code that cannot be read ({in_words(error)})") from None
+        raise Unproven(f"a malformed file, or code that cannot be read ({_in_words(error)})") from None
 
 
 def main(arguments: list[str], prove: Any = prove) -> int:
@@ -881,10 +881,10 @@ def main(arguments: list[str], prove: Any = prove) -> int:
         print("Proven.", prove(tree, source))
         return 0
     except (OSError, ValueError, RecursionError, MemoryError) as error:
-        print(f"No witness: {Unproven(in_words(error))}.")
+        print(f"No witness: {Unproven(_in_words(error))}.")
         return 2
     except BaseException as error:  # also what the algorithm's file raises
-        print(f"Not proven: {Unproven(in_words(error))}.")
+        print(f"Not proven: {Unproven(_in_words(error))}.")
         return 1
     finally:
         timer.cancel()

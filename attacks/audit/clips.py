@@ -88,7 +88,7 @@ class Clips:
     @classmethod
     def of(cls, recording: Recording, mapper: Mapper) -> "Clips":
         """Those of the recorded agent, from its `mapper` in plain numbers."""
-        each = _Moved(mapper).clips()
+        each = _Moved(mapper).clips() if mapper.base.queries else ()
         if not any(each):
             return cls(each, np.ones(len(each)), mapper)
         units = np.array([1.0 if one is None else one.bound / (WITHIN * mapper.shape[1]) for one in each])
@@ -104,7 +104,8 @@ class Clips:
 
     def __call__(self, answers: Array) -> Array:
         """Answers (queries, copies, dimension), clipped."""
-        return np.array([v if clip is None else clip(v) for clip, v in zip(self.each, answers, strict=True)])
+        clipped = [v if clip is None else clip(v) for clip, v in zip(self.each, answers, strict=True)]
+        return np.array(clipped).reshape(answers.shape)
 
 
 class _Moved:
@@ -116,7 +117,7 @@ class _Moved:
         self.still = self._values(None)
 
     def clips(self) -> tuple[Clip | None, ...]:
-        if not self.count or not len(self.still):
+        if not len(self.still):
             return (None,) * self.count
         first, flat = np.eye(self.dimension)[0], np.ones(self.dimension)
         near, far = self.by(NEAR * first), self.by(FAR * first)

@@ -124,7 +124,7 @@ class Priced:
         if not 0 < delta < 1:
             raise AttackError(f"δ = {delta:g}: a Gaussian price needs one between 0 and 1")
         dimension = everything.public.dimension
-        found = {i: hessian_of(one, dimension) for i, one in enumerate(objectives)}
+        found = {i: _hessian_of(one, dimension) for i, one in enumerate(objectives)}
         known = {i: H for i, H in found.items() if H is not None}
         messages = message_map(everything, known, linear=True)
         queries = zip(messages.found.queries, messages.public, strict=True)
@@ -248,7 +248,7 @@ class Priced:
         found, d = self.messages.found, self.messages.found.shape[1]
         own = [k for k, (agent, _) in enumerate(found.queries) if agent == victim]
         if victim in self.quadratic:
-            first, other = (hessian_of(world, d) for world in worlds)
+            first, other = (_hessian_of(world, d) for world in worlds)
             if first is None or other is None or np.max(np.abs(first - other)) > SAME * np.max(np.abs(first)):
                 raise AttackError("the Hessians of the pair's worlds differ: their views differ by more than a shift")
             points = np.zeros((len(own), 1, d))
@@ -422,7 +422,7 @@ def _steepest(prices: Prices, columns: slice) -> tuple[float, float]:
     return float(np.max(least, initial=0.0)), float(np.linalg.norm(most))
 
 
-def hessian_of(objective: Hypothesis, dimension: int) -> Array | None:
+def _hessian_of(objective: Hypothesis, dimension: int) -> Array | None:
     """The Hessian (dimension, dimension) of a quadratic objective, as far as its gradients at points of sizes up to
     10⁶ tell; None of another."""
     origin = np.zeros((1, dimension))

@@ -436,6 +436,8 @@ def _points(clips: Clips) -> tuple[Array, Mask]:
     """By how much each query's point moves with its own answer, and whether it moves with any other, (queries,)."""
     mapper = clips.mapper
     count, d = len(mapper.base.queries), mapper.shape[1]
+    if not count:
+        return np.zeros(0), np.zeros(0, dtype=bool)
     base = mapper.points(mapper.base)[:, 0]
     impulses = np.broadcast_to(np.eye(count)[:, :, None], (count, count, d))
     there = mapper.at(np.array(impulses), copies=count)

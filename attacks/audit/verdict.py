@@ -23,6 +23,8 @@ LEAST_SHARE = 0.1
 audit would have ended alike."""
 REACHED = 0.9
 """Share of the estimate from which on a lower bound has followed it, so that nothing kept it below the claim."""
+VACUOUS_ABOVE = 20.0
+"""A claim above this is vacuous: odds of e^20 to 1."""
 
 
 def exceeds(epsilon: float, claimed: float) -> bool:
@@ -80,24 +82,22 @@ def judge(
     change_used: float | None = None,
     doubt: str | None = None,
     bound: Bound | None = None,
-    self_checks_passed: bool = True,
-    vacuous_above: float = 20.0,
+    vacuous_above: float = VACUOUS_ABOVE,
 ) -> Judgement:
     """Judge a claim (ε, δ). The first that applies:
 
-    1. a self-check failed: `PrivacyError`, for then nothing measured can be trusted;
-    2. `uncovered` names a message that no noise protects: **unprotected**, whatever was claimed;
-    3. **no claim**, or `failed_conditions` of its formula: **undefined**, with the measurements beside it;
-    4. `exact_lower` or a game's lower bound above the claim: **refuted**, with the `bound` as what would hold;
-    5. the claim above `vacuous_above`: **vacuous**, it allows odds of e^20 to 1 and no game can test it;
-    6. `not_judged` names something that could not be looked at: **underpowered**;
-    7. `bound`, of all pairs of the adjacency, is not above the claim but for `ROUNDING`: **proven**;
-    8. `exact_estimate` is above the claim, which is not proven; or, at δ > 0, `exact_lower` to `exact_upper` is not a
+    1. `uncovered` names a message that no noise protects: **unprotected**, whatever was claimed;
+    2. **no claim**, or `failed_conditions` of its formula: **undefined**, with the measurements beside it;
+    3. `exact_lower` or a game's lower bound above the claim: **refuted**, with the `bound` as what would hold;
+    4. the claim above `vacuous_above`: **vacuous**, it allows odds of e^20 to 1 and no game can test it;
+    5. `not_judged` names something that could not be looked at: **underpowered**;
+    6. `bound`, of all pairs of the adjacency, is not above the claim but for `ROUNDING`: **proven**;
+    7. `exact_estimate` is above the claim, which is not proven; or, at δ > 0, `exact_lower` to `exact_upper` is not a
        finite interval, its lower end is below `REACHED` of the estimate, and no game's ceiling reaches the claim:
        **underpowered**. At δ = 0 any transcript could have refuted it: the exact loss has no ceiling;
-    9. the pair's `doubt`, its `change_used` (`attacks.audit.pair.Pair`; None: not known) below `LEAST_CHANGE`, or the
+    8. the pair's `doubt`, its `change_used` (`attacks.audit.pair.Pair`; None: not known) below `LEAST_CHANGE`, or the
        proven share of the claim below `LEAST_SHARE`: **underpowered**;
-    10. else **consistent**, with how tight: consistent is not proven, a worse pair may exist.
+    9. else **consistent**, with how tight: consistent is not proven, a worse pair may exist.
 
     `exact_lower`, `exact_upper` enclose ε(δ) of the pair examined (equal when a formula gave it). The proven share is
     the larger of the lower bounds over the claim.
@@ -116,8 +116,6 @@ def judge(
         raise PrivacyError(
             f"the game was played at delta = {audited.delta!r}, the claim is at {delta!r}: play it there"
         )
-    if not self_checks_passed:
-        raise PrivacyError("no verdict: a self-check of the losses failed; repair the replay or the noise law")
     games = [game.epsilon_audited for game in (audited, anytime) if game is not None]
     found = max(exact_lower or 0.0, 0.0, *games)
     above = epsilon_claimed is not None and exceeds(found, epsilon_claimed)

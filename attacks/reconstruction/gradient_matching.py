@@ -36,7 +36,7 @@ from scipy.special import expit
 from attacks.reconstruction.attack import Shape
 from netsim.arrays import Array
 from netsim.models import MLP, Linear, Logistic, Model, Softmax
-from netsim.models.networks import Dense, with_pullback
+from netsim.models.networks import Dense, softmax, with_pullback
 
 Kind = Literal["value", "sigmoid", "softmax"]
 
@@ -56,10 +56,7 @@ class _Link:
     def targets(self, y: Array) -> Array:
         if self.kind == "value":
             return y
-        if self.kind == "sigmoid":
-            return expit(y)
-        grown = np.exp(y - np.max(y, axis=-1, keepdims=True))
-        return grown / np.sum(grown, axis=-1, keepdims=True)
+        return expit(y) if self.kind == "sigmoid" else softmax(y)
 
     def pulled(self, targets: Array, slope: Array) -> Array:
         """The gradient by y, given that by the targets."""

@@ -26,6 +26,7 @@ from attacks.reconstruction.attack import Case, Whitener
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
 from netsim.models import Linear, Logistic, Model, Softmax
+from netsim.models.networks import softmax
 
 MODELS = ("linear", "logistic", "softmax")
 Positions = NDArray[np.intp]
@@ -91,7 +92,7 @@ class Product(NamedTuple):
             return self.model.scale * logits
         if isinstance(self.model, Logistic):
             return expit(logits) - targets
-        return _softmax(logits) - targets
+        return softmax(logits) - targets
 
     def bend(self, logits: Array) -> Callable[[Array], Array]:
         """v ↦ ℓ'' v, symmetric, (…, outputs)."""
@@ -101,7 +102,7 @@ class Product(NamedTuple):
         if isinstance(self.model, Logistic):
             weight = expit(logits) * expit(-logits)
             return lambda v: weight * v
-        p = _softmax(logits)
+        p = softmax(logits)
         return lambda v: p * (v - np.sum(p * v, axis=-1, keepdims=True))
 
 
@@ -119,15 +120,12 @@ def with_intercept(model: Softmax, vectors: Array) -> Array:
     return np.concatenate([matrix, layer.offset(vectors)[..., None]], axis=-1) if model.intercept else matrix
 
 
-def _softmax(logits: Array) -> Array:
-    raised = np.exp(logits - np.max(logits, axis=-1, keepdims=True))
-    return raised / np.sum(raised, axis=-1, keepdims=True)
-
-
 FEW = 4
 """Hypotheses: for so many, a product of each alone is faster than one of all."""
 STEPS, INNER = 40, 25
 """Gauss-Newton steps, and of conjugate gradients in each, at most."""
+TOLERANCE = 0.1
+"""Relative, of conjugate gradients."""
 SHORTER = 20
 """Times that a step that raises J is made four times shorter."""
 ROUNDED = 1e-13
@@ -413,15 +411,15 @@ def _small(step: Array, x: Array, place: _Place, slack: float = 1.0) -> Mask:
     return (spread <= slack * SETTLED) | (np.linalg.norm(step, axis=-1) <= slack * EXACT * np.linalg.norm(x, axis=-1))
 
 
-def _conjugate_gradients(place: _Place, done: Mask, tolerance: float = 0.1) -> Array:
-    """−(Gauss-Newton)⁻¹ gradient, to a tolerance; rows that are done stay 0."""
+def _conjugate_gradients(place: _Place, done: Mask) -> Array:
+    """−(Gauss-Newton)⁻¹ gradient, to `TOLERANCE`; rows that are done stay 0."""
     scale = 1 / np.where(place.diagonal > 0, place.diagonal, np.max(place.diagonal, axis=-1, keepdims=True) + 1e-300)
     residual = -place.gradient
     found = np.zeros_like(residual)
     precise = scale * residual
     direction = precise.copy()
     rho = np.sum(residual * precise, axis=-1)
-    enough = tolerance**2 * rho
+    enough = TOLERANCE**2 * rho
     active = ~done & (rho > 0)
     for _ in range(INNER):
         if not active.any():

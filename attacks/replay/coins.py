@@ -31,12 +31,13 @@ Odds = tuple[float, ...]
 class _Tosses:
     """Tosses of one history: the `outcomes` that are forced, and all that were tossed so far with their `odds`; the
     `options` of each `choose` and `subset`. `whole`: a run has ended; another run of the same history tosses the
-    same."""
+    same. `refused`: why the first toss that was refused was; the code may have caught the error and gone on."""
 
     outcomes: list[int]
     odds: list[Odds] = field(default_factory=list[Odds])
     options: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     whole: bool = False
+    refused: str = ""
 
 
 class Coins(FollowedCoins):
@@ -62,7 +63,13 @@ class Coins(FollowedCoins):
     def adopt(self, other: Self) -> None:
         """Note what was tossed in a run with coins that were `copied` from these."""
         self._tosses.outcomes[:], self._tosses.odds[:] = other._tosses.outcomes, other._tosses.odds
+        self._tosses.refused = self._tosses.refused or other._tosses.refused
         self.log_seen = other.log_seen
+
+    def refused(self, why: str) -> AttackError:
+        """The error to raise, noted for who reads all histories."""
+        self._tosses.refused = self._tosses.refused or why
+        return AttackError(why)
 
     @property
     def history(self) -> tuple[int, ...]:
@@ -89,7 +96,7 @@ class Coins(FollowedCoins):
         """A run has ended. You get an `AttackError` where it tossed less than an earlier one of this history."""
         left = self._at < len(self._tosses.odds) or self._chosen < len(self._tosses.options)
         if left and self._tosses.whole:
-            raise AttackError("how many private coins are tossed depends on what is private, or on what was seen")
+            raise self.refused("how many private coins are tossed depends on what is private, or on what was seen")
         self._tosses.whole = True
 
     @property
@@ -104,12 +111,12 @@ class Coins(FollowedCoins):
         tosses, at = self._tosses, self._at
         if at == len(tosses.odds):
             if tosses.whole:
-                raise AttackError("which private coins are tossed depends on what is private, or on what was seen")
+                raise self.refused("which private coins are tossed depends on what is private, or on what was seen")
             tosses.odds.append(odds)
             if at == len(tosses.outcomes):
                 tosses.outcomes.append(next(k for k, p in enumerate(odds) if p))
         elif tosses.odds[at] != odds:
-            raise AttackError("which private coins are tossed depends on what is private, or on what was seen")
+            raise self.refused("which private coins are tossed depends on what is private, or on what was seen")
         self._at += 1
         return tosses.outcomes[at]
 
@@ -128,7 +135,7 @@ class Coins(FollowedCoins):
         if at == len(tosses.options) and not tosses.whole:
             tosses.options.append(options)
         elif at == len(tosses.options) or tosses.options[at] != options:
-            raise AttackError("what private coins choose from depends on what is private, or on what was seen")
+            raise self.refused("what private coins choose from depends on what is private, or on what was seen")
         self._chosen += 1
 
     def random(self, size: Any = None, *_: Any, **__: Any) -> Any:
@@ -145,7 +152,7 @@ class Coins(FollowedCoins):
         options: list[Any] = list(range(int(a))) if np.ndim(a) == 0 else list(a)
         odds = None if p is None else tuple(float(one) for one in p)
         if odds is not None and not replace and size is not None:
-            raise AttackError("its private coins choose without replacement by odds of their own: not worked out")
+            raise self.refused("its private coins choose without replacement by odds of their own: not worked out")
 
         def one() -> Any:
             k = self.one_of(len(options)) if odds is None else self.toss(odds)
@@ -164,13 +171,13 @@ class Coins(FollowedCoins):
     def one_of(self, count: int) -> int:
         """Which of so many equally likely outcomes."""
         if count > HISTORIES:
-            raise AttackError(f"its private coins have more than {HISTORIES:,} histories")
+            raise self.refused(f"its private coins have more than {HISTORIES:,} histories")
         return self.toss((1 / count,) * count)
 
 
 def _without(name: str) -> Any:
-    def refused(self: Any, *_: Any, **__: Any) -> Any:  # noqa: ARG001
-        raise AttackError(f"its private coins are drawn by `{name}`, which has no list of outcomes")
+    def refused(self: Any, *_: Any, **__: Any) -> Any:
+        raise self.refused(f"its private coins are drawn by `{name}`, which has no list of outcomes")
 
     return property(refused) if name == "bit_generator" else refused
 
@@ -192,15 +199,15 @@ def _shaped(size: Any, one: Callable[[], Any], dtype: Any = object) -> Any:
 class Uniform:
     """A number uniform on [0, 1) of which nothing is known but how it compares with others."""
 
-    __array_ufunc__ = None  # a NumPy number leaves the comparison to this
-
     def __init__(self, coins: Coins) -> None:
         self._coins, self._low, self._high = coins, 0.0, 1.0
 
     def _below(self, other: Any) -> bool:
         """Whether it is below: strictly or not is the same but for probability 0."""
         if isinstance(other, Uniform) or np.ndim(other) != 0:
-            raise AttackError("a uniform private coin is compared with another one, or with many numbers at once")
+            raise self._coins.refused(
+                "a uniform private coin is compared with another one, or with many numbers at once"
+            )
         at, low, high = float(other), self._low, self._high
         if not low < at < high:
             return at >= high
@@ -223,9 +230,20 @@ class Uniform:
     def __ge__(self, other: Any) -> bool:
         return not self._below(other)
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> bool:
+        """Comparisons that NumPy's numbers begin."""
+        if method != "__call__" or ufunc not in (np.less, np.less_equal, np.greater, np.greater_equal):
+            raise self._coins.refused(_NO_NUMBER)
+        first = inputs[0] is self
+        below = (ufunc in (np.less, np.less_equal)) == first
+        return self._below(inputs[first]) == below
 
-def _not_compared(self: Any, *_: Any) -> Any:  # noqa: ARG001
-    raise AttackError("a uniform private coin is used as a number, not compared with one: it has no list of outcomes")
+
+_NO_NUMBER = "a uniform private coin is used as a number, not compared with one: it has no list of outcomes"
+
+
+def _not_compared(self: Any, *_: Any) -> Any:
+    raise self._coins.refused(_NO_NUMBER)
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
@@ -340,6 +358,8 @@ def every(read: Callable[[Coins], T], most: int = HISTORIES) -> Iterator[tuple[f
         forced = len(tosses.outcomes)
         coins = Coins(tosses)
         found = read(coins)
+        if tosses.refused:
+            raise AttackError(tosses.refused)
         done += 1
         for k in range(forced, len(tosses.odds)):
             others = [j for j, p in enumerate(tosses.odds[k]) if p and j != tosses.outcomes[k]]

@@ -64,7 +64,7 @@ class RecordedNode(ABC):
         public, agent, rows, replicas, coins, self._shared_law = recording
         self.id, self.agents = agent, public.agents
         self.neighbors = public.neighbors[agent]
-        self.weights: Array = public.weights[agent]
+        self.weights: Array = public.weights[agent].copy()  # its own, as in a run: code may change it in place
         self.replicas, self.dimension = replicas, public.dimension
         self.regularizer: Regularizer = public.regularizer
         self.records = public.records[agent] if public.records else 1

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, Self, get_type_hints
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, get_type_hints
 
 import numpy as np
 from scipy.optimize import brentq
@@ -27,6 +27,14 @@ _TOLERANCE = 1e-13
 Factors = tuple[Positive, ...]
 """A positive number for each agent, by number, or none."""
 _ROUNDING = float(np.finfo(np.float64).eps)
+
+
+class Known(Protocol):
+    """Objective of an agent whose data the listeners of a claim know."""
+
+    def gradient(self, x: Array) -> Array:
+        """∇f(x), (replicas, dimension)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -177,10 +185,11 @@ class Algorithm(ABC):
         """The agents whose noise and seeds the adversary of its claim holds; none unless it says so."""
         return ()
 
-    def as_its_claim_sees(self, agent: int) -> "Algorithm":  # noqa: ARG002
+    def as_its_claim_sees(self, agent: int, objectives: Sequence[Known] = ()) -> "Algorithm":  # noqa: ARG002
         """The algorithm at whose door of `agent` there is as much to see as its claim's listeners see of that agent.
 
-        Itself, unless the claim is of listeners who see less than what passes the door. An audit is of this one.
+        Itself, unless the claim is of listeners who see less than what passes the door. An audit is of this one. Of
+        all agents' `objectives` those of others may be built into it, for the listeners know their data.
         """
         return self
 

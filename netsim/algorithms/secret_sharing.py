@@ -49,16 +49,30 @@ So an audit is of `SumOfStates`, where an agent's door shows what the claim's li
 nothing has of the N' others' states the sums T' = Σ v_j alone; of exact states it knows all but that of one agent i,
 for x_j^{k+1} follows from T, the data of j and x_j^k. What is left of T' is x_i + Σ_j N(0, σ_k² I): one Gaussian
 release of agent i, with the noise of all N'.
+
+Of released states it is of `SumOfReleasedStates`. Noise n_1 … n_N' of one round is its mean and, independent of that,
+how far each is from it, r_j = n_j − Σ n_j/N'. With m_j = mean − α_k ∇f_j(v_j) the state before noise,
+
+    T' = Σ_j m_j + N(0, N'σ² I),   v_j = m_j + r_j + (T' − Σ_j m_j)/N',
+
+so that T' is one Gaussian release, and who has seen it, and has the r_j, knows every v_j that a hypothesis about the
+data leads to. The r_j have the same law whatever the data are, and are not on the wire: granting them bounds what the
+listeners lose from above. There the worlds differ by Δ_{k+1} = α_k (∇f_i' − ∇f_i), and by what has moved the v_j
+apart before, v_i by −Δ_k (1 − 1/N') and each other one by Δ_k/N': nothing where all honest f_j have one constant
+Hessian, α_k Δ_k (1 − 1/N') times the difference of agent i's curvature and the others' mean else. So the bound is
+tight for the former, the case in which the theorem holds. Of quadratics an audit has the exact ε of the sums alone.
 """
 
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
+from scipy.linalg import helmert
 
-from netsim.algorithms.algorithm import Algorithm, InRounds, Setting, silent_release, unmet
+from netsim.algorithms.algorithm import Algorithm, InRounds, Known, Setting, silent_release, unmet
 from netsim.algorithms.composition import zcdp_epsilon
 from netsim.algorithms.mixing import check_smooth
 from netsim.arrays import Array, whole
@@ -158,16 +172,16 @@ class SecretSharing(InRounds):
         )
         return f"Gradient descent over additive secret shares, {noise} noise in {where}."
 
-    def as_its_claim_sees(self, agent: int) -> Algorithm:
-        """`SumOfStates` where states are exact, and no noise is rounded away.
-
-        Released states: itself. The gradient at a noisy state that only its agent knows is no function of the sums,
-        and its noise comes back in them.
-        """
+    def as_its_claim_sees(self, agent: int, objectives: Sequence[Known] = ()) -> Algorithm:
+        """`SumOfStates`, or `SumOfReleasedStates` where the objectives are given; itself where noise is rounded
+        away."""
         loud = all(sigma == 0 or sigma >= ROUNDED * self.resolution for sigma in map(self.stddev, range(self.rounds)))
-        if type(self) is not SecretSharing or self.state == "released" or not loud:
+        if type(self) is not SecretSharing or not loud:
             return self
-        return SumOfStates(**{one.name: getattr(self, one.name) for one in fields(self)}, agent=agent)
+        parameters = {one.name: getattr(self, one.name) for one in fields(self)}
+        if self.state == "exact":
+            return SumOfStates(**parameters, agent=agent)
+        return SumOfReleasedStates(**parameters, agent=agent, objectives=tuple(objectives)) if objectives else self
 
     def check(self, setting: Setting) -> None:
         """Steps below 1/L, a complete graph, room for n states below p/2, N' ≤ n."""
@@ -227,28 +241,95 @@ class SumOfStates(SecretSharing):
     """The agent whose data the claim is about."""
 
     async def run(self, node: Node) -> None:
-        x, most = node.zeros(), self.largest(node.agents) * self.resolution
-        members = [j for j in range(node.agents) if j != self.agent][(self.honest or node.agents) - 1 :]
+        x = node.zeros()
+        members = self.members(node.agents)
         for k in range(self.rounds):
             own = self.stddev(k)
             size = math.sqrt(node.agents - len(members)) * own if node.id == self.agent else 0.0
             noisy = node.privatize(x, Gaussian(own if node.id in members else size))
-            if not np.all(np.abs(x) + FAR * own <= most):
-                raise PrivacyError(f"a state of agent {node.id} is near the cut-off at {most:.4g}, and noise is lost")
-            received = await node.exchange(state=noisy)
-            total = received.sent("state")
-            for other in received.values("state"):
-                total = total + other
-            x = total / node.agents - self.step(k) * await node.gradient(x)
+            self.check_room(x, k, node)
+            x = await self.mean(node, noisy) - self.step(k) * await node.gradient(x)
             node.estimate(x)
 
-    def as_its_claim_sees(self, agent: int) -> Algorithm:  # noqa: ARG002
+    def members(self, agents: int) -> list[int]:
+        """Those who collude: the last ones."""
+        return [j for j in range(agents) if j != self.agent][(self.honest or agents) - 1 :]
+
+    def check_room(self, x: Array, k: int, node: Node) -> None:
+        """Raise a `PrivacyError` where noise might take a state of round k to the cut-off."""
+        most = self.largest(node.agents) * self.resolution
+        if not np.all(np.abs(x) + FAR * self.stddev(k) <= most):
+            raise PrivacyError(f"a state of agent {node.id} is near the cut-off at {most:.4g}, and noise is lost")
+
+    async def mean(self, node: Node, state: Array) -> Array:
+        """Mean of what all agents broadcast, this `state` being one's own."""
+        received = await node.exchange(state=state)
+        total = received.sent("state")
+        for other in received.values("state"):
+            total = total + other
+        return total / node.agents
+
+    def as_its_claim_sees(self, agent: int, objectives: Sequence[Known] = ()) -> Algorithm:  # noqa: ARG002
         return self
 
     @property
     def summary(self) -> str:
         whom = "an outsider" if self.honest is None else f"all but {self.honest} agents together"
         return f"Of secret shares, what {whom} can see: sums of noisy states."
+
+
+@dataclass(frozen=True)
+class SumOfReleasedStates(SumOfStates):
+    """The same of released states, whose noise comes back in later sums: in the hands of `agent` are the states of
+    all who do not collude, of whom it broadcasts the sum.
+
+    The noise of a round is that of the sum, one release, and how each agent's differs from their mean: releases of
+    zeros, one fewer than agents, that no message carries. Those who collude broadcast their own states, which the
+    listeners know, and all others zeros. The grid is left out here too, which moves states by its steps alone.
+    """
+
+    objectives: tuple[Known, ...] = field(default=(), repr=False)
+    """Of all agents; that of `agent` itself is not looked at: its data come from its node."""
+
+    async def run(self, node: Node) -> None:
+        members = self.members(node.agents)
+        await (self._sums(node, members) if node.id == self.agent else self._others(node, node.id in members))
+
+    async def _sums(self, node: Node, members: list[int]) -> None:
+        honest = [j for j in range(node.agents) if j not in members]
+        apart, own = np.asarray(helmert(len(honest))), honest.index(node.id)  # orthonormal rows, each of sum 0
+        states = [node.zeros() for _ in honest]
+        for k in range(self.rounds):
+            noise = Gaussian(self._released(k))
+            for x in states:
+                self.check_room(x, k, node)
+            value = sum(states[1:], states[0])
+            total = node.privatize(value, Gaussian(math.sqrt(len(honest)) * noise.stddev))
+            mean = await self.mean(node, total)
+            noisy = [x + (total - value) / len(honest) for x in states]
+            for row in apart if k + 1 < self.rounds else ():
+                drawn = node.privatize(node.zeros(), noise)
+                noisy = [v + share * drawn for v, share in zip(noisy, row.tolist(), strict=True)]
+            gradients = [self.objectives[j].gradient(v) for j, v in zip(honest, noisy, strict=True) if j != node.id]
+            gradients.insert(own, await node.gradient(noisy[own]))
+            states = [mean - self.step(k) * gradient for gradient in gradients]
+            node.estimate(states[own])
+
+    async def _others(self, node: Node, member: bool) -> None:
+        x = node.zeros()
+        for k in range(self.rounds):
+            v = node.privatize(x, Gaussian(self._released(k))) if member else node.zeros()
+            mean = await self.mean(node, v)
+            x = mean - self.step(k) * await node.gradient(v) if member else x
+            node.estimate(x)
+
+    def _released(self, k: int) -> float:
+        """σ_k; 0 of the public start, which is no release."""
+        return 0.0 if k == 0 else self.stddev(k)
+
+    @property
+    def summary(self) -> str:
+        return f"{super().summary[:-1]}, whose noise comes back in later ones."
 
 
 def _plus(a: Array, b: Array, modulus: int) -> Array:

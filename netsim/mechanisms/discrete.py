@@ -12,7 +12,7 @@ from scipy import special
 
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
-from netsim.mechanisms.mechanism import LOG_TWO_PI, Scale, check_scale, none
+from netsim.mechanisms.mechanism import LOG_TWO_PI, Scale, check_scale, none, own_arrays
 
 _FINEST = 2.0**46
 """The largest scale in steps: up to it whole numbers of steps are exact."""
@@ -52,6 +52,7 @@ class _OnGrid(ABC):
         if not np.all(np.asarray(self._size) <= _FINEST * self.step):
             problem = f"too fine for {self._size!r}; at most 2**46 steps make a scale"
             raise PrivacyError(f"{what} step = {self.step!r}: {problem}")
+        own_arrays(self, name)
 
     @property
     def noiseless(self) -> bool:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 from scipy import special
@@ -82,6 +82,15 @@ def check_scale(what: str, scale: Scale) -> None:
         raise PrivacyError(f"{what} = {scale!r}: must be finite and at least 0; at most {LARGEST:g}")
 
 
+def own_arrays(mechanism: object, *names: str) -> None:
+    """Make each of these fields that is an array a read-only copy: code may go on to change the one it handed in."""
+    for name in names:
+        if isinstance(value := getattr(mechanism, name), np.ndarray):
+            own = cast(Array, value).copy()
+            own.setflags(write=False)
+            object.__setattr__(mechanism, name, own)
+
+
 def none(scale: Scale) -> bool:
     """Whether no coordinate has any noise."""
     return scale == 0 if isinstance(scale, float | int) else not np.any(scale)
@@ -107,6 +116,7 @@ class Laplace:
 
     def __post_init__(self) -> None:
         check_scale("Laplace scale", self.scale)
+        own_arrays(self, "scale")
 
     @property
     def noiseless(self) -> bool:
@@ -142,6 +152,7 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         check_scale("Gaussian stddev", self.stddev)
+        own_arrays(self, "stddev")
 
     @property
     def noiseless(self) -> bool:
@@ -181,6 +192,7 @@ class UniformLaplace:
 
     def __post_init__(self) -> None:
         check_scale("UniformLaplace scale", self.scale)
+        own_arrays(self, "width", "scale")
         if not isinstance(self.width, np.ndarray) and not math.isfinite(self.width):
             raise PrivacyError(f"UniformLaplace width = {self.width!r}: must be finite")
 

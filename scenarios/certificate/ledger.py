@@ -23,7 +23,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from attacks.audit.verdict import ROUNDING
+from attacks.audit.verdict import BROKEN, ROUNDING, VACUOUS_ABOVE
 from netsim.errors import ScenarioError
 from scenarios.build.duration import Progress, Silent
 from scenarios.files.folders import whole
@@ -34,7 +34,6 @@ from scenarios.results.base import as_json, taken, write_text
 from scenarios.results.folder import read_results
 from scenarios.results.header import versions
 from scenarios.results.numbers import MISSING, percent, show
-from scenarios.results.over_time import VACUOUS
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema.load import Located, parse
 from scenarios.stages.study import run_study
@@ -239,7 +238,7 @@ class Row:
     @property
     def broken(self) -> bool:
         """Whether the claim was shown not to hold, or nothing was protected."""
-        return self.verdict in findings.BROKEN
+        return self.verdict in BROKEN
 
 
 def rows(entry: Entry, stored: _StoredEntry, folder: Path) -> list[Row]:
@@ -257,7 +256,7 @@ def _row(entry: Entry, found: AlgorithmResult, seconds: float, folder: Path) -> 
         verdict=word(found),
         claimed=show(budget.epsilon[-1]) if budget is not None and budget.epsilon else "nothing",
         reason=findings.sentence(found),
-        vacuous_from=next((level.count for level in levels if level.epsilon == VACUOUS), None),
+        vacuous_from=next((level.count for level in levels if level.epsilon == VACUOUS_ABOVE), None),
         last=None if budget is None else budget.last,
         unit="activations of one agent" if budget is not None and budget.unit == "plf" else "rounds",
         seconds=seconds,
@@ -272,7 +271,7 @@ def _row(entry: Entry, found: AlgorithmResult, seconds: float, folder: Path) -> 
     return replace(
         row,
         claimed=stated,
-        exact=exact(epsilon),
+        exact=_exact(epsilon),
         audited=f"≥ {show(audit.epsilon_audited)}",
         reason=findings.capitalized(audit.reason),
         source=audit.claim.source,
@@ -286,7 +285,7 @@ def _row(entry: Entry, found: AlgorithmResult, seconds: float, folder: Path) -> 
     )
 
 
-def exact(epsilon: EpsilonExact | None) -> str:
+def _exact(epsilon: EpsilonExact | None) -> str:
     """ε exact: a number where a formula gives it, else the proven interval."""
     if epsilon is None:
         return MISSING

@@ -11,7 +11,7 @@ import numpy as np
 from attacks.audit.accounting.intervals import Interval, clopper_pearson
 from attacks.audit.audit import AuditResult, audit
 from attacks.audit.games.game import GameResult, play
-from attacks.audit.verdict import RESOLUTION, ROUNDING, Verdict
+from attacks.audit.verdict import BROKEN, RESOLUTION, ROUNDING, Verdict
 from netsim.algorithms import Setting
 from netsim.algorithms.planted_faults import FAULTS, Fault, OneScalar, ReusedSeed, SecondMessage, SentBefore
 from netsim.arrays import Array
@@ -162,7 +162,6 @@ REFUSALS = {
     "a self-check failed": SELF_CHECK, "do not follow the noise law": SELF_CHECK, "the game proves": DISAGREEMENT,
 }  # fmt: skip
 """Words in an audit's refusal, and its name here."""
-BROKEN = frozenset({Verdict.REFUTED, Verdict.UNPROTECTED})
 
 
 @dataclass(frozen=True)

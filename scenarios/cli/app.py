@@ -13,16 +13,11 @@ from scenarios.cli import (
     catalogue,
     challenge,
     data,
-    deploy,
     lab,
     ledger,
     new,
-    papers,
     report,
     run,
-    sweep,
-    trace,
-    views,
     witness,
 )
 from scenarios.cli.options import app
@@ -31,8 +26,7 @@ from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark
 
 MODULES = (
-    attack, audit, catalogue, challenge, data, deploy, lab, ledger, new, papers, report, run, sweep, trace, views,
-    witness,
+    attack, audit, catalogue, challenge, data, lab, ledger, new, report, run, witness,
 )  # fmt: skip
 """Every one registers its commands."""
 

@@ -13,7 +13,7 @@ from rich.markup import escape
 from netsim.errors import NetsimError, ScenarioError, meant
 from scenarios.cli.options import AsJson, command, given, refuse, taken
 from scenarios.files.folders import held
-from scenarios.lab.answers import FOLDER
+from scenarios.lab.course import FOLDER
 from scenarios.render.terminal import (
     DONE,
     REFUTED,

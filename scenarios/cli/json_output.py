@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+from attacks.audit.verdict import BROKEN
 from scenarios.files.folders import PAGE, RESULTS
 from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, REFUTED, UNDECIDED
 from scenarios.results import findings
@@ -178,10 +179,10 @@ def ending(results: Results, strict: bool = False) -> tuple[int, str]:
     for where, one in entries:
         # No baseline of the scenario counts, and no verdict about a claim comes of a run with an active adversary.
         seen = findings.refuted_from(one)
-        broke = findings.verdict(one) in findings.BROKEN or findings.membership_breaks_claim(one) or seen
+        broke = findings.verdict(one) in BROKEN or findings.membership_breaks_claim(one) or seen
         if broke and not one.baseline and one.outside_model is None:
             how = f"membership is inferred better than the claim of {one.name} allows"
-            if (verdict := findings.verdict(one)) in findings.BROKEN:
+            if (verdict := findings.verdict(one)) in BROKEN:
                 how = f"{one.name} is {verdict}"
             elif seen:
                 how = f"{one.name} is {seen[0]}" + (f", and {len(seen) - 1} more" if len(seen) > 1 else "")

@@ -146,7 +146,6 @@ class Bars:
         self._progress.watcher = watcher
         self._task: TaskID | None = None
         self._over, self._stage, self._spoke = threading.Event(), "", time.monotonic()
-        self._said: set[str] = set()
 
     def __enter__(self) -> "Bars":
         self._progress.start()
@@ -172,11 +171,7 @@ class Bars:
             self._progress.advance(self._task, steps)
 
     def say(self, sentence: str) -> None:
-        """Once: where several algorithms have the same plan, for the first of them."""
-        if sentence in self._said:
-            return
         self._spoke = time.monotonic()
-        self._said.add(sentence)
         self._progress.console.print(Padding(escape(sentence), (0, 0, 0, 4)), style="dim", highlight=False)
 
     def _break_silence(self) -> None:

@@ -1,13 +1,18 @@
-"""Commands `netsim run` and `netsim check`."""
+"""Commands that run scenarios: `netsim run` and `netsim check`, `netsim sweep`, and `netsim deploy` with its agents
+here, on other machines, in containers, and programs in their place."""
 
+import os
 import shlex
+import time
+from contextlib import nullcontext
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, install
 from scenarios.cli.options import (
     AsJson,
     Jobs,
@@ -17,14 +22,21 @@ from scenarios.cli.options import (
     Settings,
     Strict,
     Variant,
+    bounded,
     command,
     dated_folder,
+    given,
+    processes,
+    refuse,
     repeated,
 )
+from scenarios.files.folders import SWEPT
 from scenarios.render import terminal
+from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, console, fail, interrupted, problems
 
 if TYPE_CHECKING:
     from netsim.readers.deployed.deploy import Deployment
+    from scenarios.sweep.run import SweepReport
 
 
 @command("run", "netsim run lossy-tap --out results/lossy", "netsim run private-descent -o audit.trials=100 --json")
@@ -167,3 +179,296 @@ def _check(
             f"{first.dataset.records} records. {plan.ahead}"
         )
     raise typer.Exit(status)
+
+
+# ── sweep ────────────────────────────────────────────────────────────────────────────────────────────────
+SHOWN = {"final_error": 2, "epsilon_claimed": 3, "verdict": 0, "gradient_error": 1}
+"""Columns, and in which order they go where there is no room; 0: never."""
+HEADS = {"final_error": "final error", "epsilon_claimed": "ε claimed", "gradient_error": "gradient error"}
+_WAIT = 15.0
+"""Seconds to wait for a scheduler's file."""
+MOST = 24
+"""Rows on the terminal; the table has all."""
+
+
+@command("sweep", "netsim sweep sweep.yaml --out results/sweep")
+def _sweep(
+    file: Annotated[str, typer.Argument(help="A YAML file of the fields to vary; see docs/sweeps.md.")],
+    out: Annotated[Path | None, given(help="The results folder. Default: results/NAME/sweep-DATE-TIME.")] = None,
+    jobs: Annotated[int, processes(help="Processes; -1: one per core.")] = -1,
+    cluster: Annotated[
+        str | None, given(help="Address or scheduler file (.json) of a Dask scheduler whose workers run the points.")
+    ] = None,
+    shard: Annotated[
+        str | None,
+        given(metavar="I/N", help="Run only share I of N, as 3/8: for N jobs that share the folder --out."),
+    ] = None,
+    option: Settings = None,
+) -> None:
+    """Run a scenario at many points, into one Parquet table.
+
+    The same command with the same folder continues an interrupted sweep. Exit status: 0 done, 2 wrong input,
+    70 some points failed (the table has their errors), 130 interrupted.
+    """
+    from scenarios.cli.progress import Bars
+    from scenarios.files.library import library, read_text, setting_of
+    from scenarios.schema.load import load_scenario
+    from scenarios.sweep.points import Shard, load_sweep
+    from scenarios.sweep.run import run_sweep
+
+    try:
+        share = None if shard is None else Shard.read(shard)
+        if share is not None and out is None:
+            raise ScenarioError("--shard", shard, "needs the folder that all shares have in common", "--out FOLDER")
+        text = library()[file] if file in library() and not Path(file).exists() else read_text(Path(file))
+        spec = load_sweep(text, file)
+        shipped = spec.scenario in library()  # a path starts at the sweep's file
+        for path, value in map(setting_of, option or []):
+            if path in spec.grid or path in spec.random:
+                raise ScenarioError(f"-o {path}", value, "the sweep varies it", "a field that it does not vary")
+        base = load_scenario(spec.scenario if shipped else str(Path(file).parent / spec.scenario), option or [])
+        folder = out or dated_folder(base.scenario.name, "sweep-")
+        chosen = {"--jobs": None if jobs == -1 else str(jobs), "--cluster": cluster, "--shard": shard}
+        again = f"{repeated('netsim sweep', file, option or [])} --out {shlex.quote(str(folder))}"
+        client = None if cluster is None else _client(cluster)
+        with Bars(console) as bars, client or nullcontext():
+            found = run_sweep(spec, base, folder, jobs=jobs, client=client, shard=share, command=again, progress=bars)
+    except ScenarioError as error:
+        fail(error, options={"shard": "--shard", "folder": "--out"})
+    _print(found, [*spec.grid, *spec.random])
+    for one in [one for one in found.results if one.point in found.failed][:MOST]:
+        problems.print(f"[bold red]point {one.point} failed[/]: {escape(str(one.error))}", highlight=False)
+    if found.there:
+        console.print(f"\nTable: [bold]{escape(str(folder / SWEPT))}[/]", soft_wrap=True)
+        console.print(f"Page:  netsim report {escape(shlex.quote(str(folder)))}", highlight=False, soft_wrap=True)
+    if share is not None:
+        console.print(f"It has {found.there} of the sweep's {found.all} points", highlight=False)
+        if found.there < found.all:
+            words = "The others come with the other shares; whatever is missing then, with:"
+            console.print(f"{words} [bold]{escape(again)}[/]", highlight=False, soft_wrap=True)
+    if found.status == "interrupted":
+        on = "".join(f" {name} {shlex.quote(value)}" for name, value in chosen.items() if value is not None)
+        interrupted("the folder has the points that were done", again + on)
+        raise typer.Exit(INTERRUPTED)
+    raise typer.Exit(FAILED if found.failed else DONE)
+
+
+def _client(address: str) -> Any:
+    """You get a `ScenarioError` without the extra, and where nobody answers."""
+    try:
+        from distributed import Client
+    except ImportError:
+        why = "needs Dask, which is not installed"
+        raise ScenarioError("--cluster", address, why, install("cluster")) from None
+    make: Any = Client
+    file = Path(address) if address.endswith(".json") else None
+    end = time.monotonic() + _WAIT
+    while file is not None and not file.exists():  # a scheduler that was just started writes it soon
+        if time.monotonic() > end:
+            why = f"no such file, also after {_WAIT:g} s"
+            raise ScenarioError("--cluster", str(file), why, "what `dask scheduler --scheduler-file` wrote")
+        time.sleep(0.2)
+    try:
+        return make(**{"address" if file is None else "scheduler_file": address}, timeout="10s")
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ScenarioError("--cluster", address, f"no Dask scheduler answers ({error})", "tcp://HOST:8786") from None
+
+
+def _print(found: "SweepReport", varied: list[str]) -> None:
+    from scenarios.render.terminal import Column, fitted, leaves
+    from scenarios.results.numbers import MISSING, show
+
+    ordered = sorted(found.results, key=lambda one: one.point)
+    rows: list[dict[str, object]] = [{**one.fields, **row} for one in ordered for row in one.rows]
+
+    def cell(value: object) -> str:
+        return show(value) if isinstance(value, float) else MISSING if value is None else escape(str(value))
+
+    def column(name: str, head: str, **how: Any) -> Column:
+        return Column(head, [cell(row.get(name)) for row in rows[:MOST]], **how)
+
+    several = len({row.get("algorithm") for row in rows}) > 1
+    shown = [(name, rank) for name, rank in SHOWN.items() if any(row.get(name) is not None for row in rows)]
+    columns = [
+        column("point", "point", right=True, whole=True),
+        *(
+            column(name, head, spared=99 - k)
+            for k, (name, head) in enumerate(zip(varied, leaves(varied), strict=True))
+        ),
+        *([column("algorithm", "algorithm", at_least=10)] if several else []),
+        *(column(name, HEADS.get(name, name), whole=True, spared=rank) for name, rank in shown),
+    ]
+    if rows:
+        console.print(fitted(columns, console))
+    if len(rows) > MOST:
+        console.print(f"{len(rows) - MOST} more rows are in the table.")
+    console.print(f"{found.complete} of {found.points} points done", highlight=False)
+
+
+# ── deploy ───────────────────────────────────────────────────────────────────────────────────────────────
+PORT, FOLDER, HOSTS = 7000, "/work", "/hosts.yaml"
+"""Where everybody listens in a container of his own, and has the folder of the command, and the file of hosts."""
+
+
+@command(
+    "deploy",
+    "netsim deploy eavesdropper-on-dp-recal",
+    "netsim deploy private-descent --tls --out results/sealed",
+    "netsim deploy lossy-tap --speed 10",
+    "netsim deploy private-descent --agents-on hosts.yaml --ssh",
+)
+def _deploy(
+    scenario: Scenario,
+    out: Out = None,
+    jobs: Jobs = -1,
+    option: Settings = None,
+    variant: Variant = None,
+    replace: Replace = False,
+    tls: Annotated[
+        bool | None,
+        typer.Option("--tls/--clear", help="Links are TLS 1.3, or in the clear. Default: as the scenario's links."),
+    ] = None,
+    speed: Annotated[float, bounded(1e-3, 1e3, help="Scenario seconds in a real second.")] = 1.0,
+    restart: Annotated[bool, typer.Option("--restart", help="Start an agent that dies anew.")] = False,
+    patience: Annotated[float, bounded(1.0, None, help="Real seconds in which something has to happen.")] = 30.0,
+    agents_on: Annotated[
+        Path | None,
+        given("--agents-on", metavar="HOSTS.yaml", help="Where agents run; their command lines are printed."),
+    ] = None,
+    ssh: Annotated[bool, typer.Option("--ssh", help="Start the agents on other hosts by ssh.")] = False,
+    outside: Annotated[
+        list[str] | None,
+        given("--outside", metavar="AGENT=PROGRAM", help="Run this program in the place of an agent; repeatable."),
+    ] = None,
+    kernel: Annotated[
+        bool, typer.Option("--kernel", help="Capture by a packet socket of the kernel, without relays.")
+    ] = False,
+    namespaces: Annotated[
+        bool, typer.Option("--namespaces", help="Give every agent a network namespace of its own (Linux, root).")
+    ] = False,
+    compose: Annotated[
+        Path | None,
+        given("--compose", metavar="FILE", help="Write a compose file with a service for each agent; run nothing."),
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Show time, packets and waiting agents.")] = False,
+    strict: Strict = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario with a process for every agent: they talk over TCP on this machine, and taps capture packets.
+
+    A relay on each link that is tapped, or whose law is not that of bare loopback, carries out the law in real time.
+    The transcript is rebuilt from the captured packets and goes to the same attacks as that of `netsim run`, into the
+    same kind of folder; captures and logs of agents are in deployed-ALGORITHM/. `replicas` is 1. Audits are
+    simulated. Other machines, containers, and programs of your own as agents: docs/deploy.md, docs/tap-your-own.md.
+
+    Exit status: 0 done; the others are those of `netsim run`, and 1 also where a program in an agent's place does not
+    follow the algorithm, 3 where that cannot be said.
+    """
+    from netsim.readers.deployed.deploy import Deployment
+    from scenarios.schema.load import load_hosts
+
+    settings, folder = ["replicas=1", *(option or [])], out
+    said = {"--tls": tls is True, "--clear": tls is False, "--restart": restart}
+    said |= {"--kernel": kernel, "--namespaces": namespaces}
+    said |= {f"--speed {speed:g}": speed != 1, f"--patience {patience:g}": patience != 30}
+    said |= {f"--agents-on {shlex.quote(str(agents_on))}": agents_on is not None, "--ssh": ssh}
+    said |= {f"--outside {shlex.quote(one)}": True for one in outside or []}
+    word = " ".join(["deploy", *(flag for flag, whether in said.items() if whether)])
+    try:
+        deployed = Deployment(
+            tls=tls,
+            speed=speed,
+            restart=restart,
+            patience=patience,
+            hosts=None if agents_on is None else load_hosts(agents_on),
+            ssh=ssh,
+            outside=dict(map(_place_taken, outside or [])),
+            kernel=kernel,
+            namespaces=namespaces,
+            announce=lambda line: terminal.apart(as_json).print(line, soft_wrap=True, highlight=False, markup=False),
+        )
+        if compose is not None:
+            others = {"--agents-on": agents_on, "--ssh": ssh, "--outside": outside}
+            for name, what in {**others, "--kernel": kernel, "--namespaces": namespaces}.items():
+                refuse(name, what, "in a compose file every agent is a service", f"without {name}")
+            _write_compose(compose, folder, word, scenario, settings, variant, deployed, as_json)
+            return
+    except ScenarioError as error:
+        terminal.fail(error, options={"agents_on": "--agents-on", "ssh": "--ssh"}, as_json=as_json)
+    carry_out(word, scenario, out, jobs, settings, variant, replace, watch, strict, as_json, deployed)
+
+
+def _place_taken(text: str) -> tuple[int, str]:
+    """AGENT=PROGRAM."""
+    agent, apart, program = text.partition("=")
+    if not apart or not agent.strip().isdecimal():
+        raise ScenarioError(
+            "--outside", text, "says no agent and program", "AGENT=PROGRAM, such as '2=python3 mine.py'"
+        )
+    return int(agent), program
+
+
+# ── containers ──────────────────────────────────────────────────────────────────────────────────────────
+def _write_compose(
+    file: Path,
+    out: Path | None,
+    word: str,
+    scenario: str,
+    settings: list[str],
+    variant: str | None,
+    deployed: "Deployment",
+    as_json: bool,
+) -> None:
+    """The compose file of a scenario that can be deployed, and how it is used."""
+    from netsim.readers.deployed.deploy import checked as checked_deployment
+    from netsim.readers.deployed.hosts import Host, Hosts, Place, versions
+    from scenarios.files.document import as_yaml
+    from scenarios.files.folders import whole
+    from scenarios.results.header import slug
+    from scenarios.schema.load import alone, load_scenario
+    from scenarios.stages.outputs import DEPLOYED
+    from scenarios.stages.runner import checked
+
+    located = load_scenario(scenario, settings)
+    located = located if variant is None else alone(located, variant)
+    subject, *others = checked(located).subjects
+    if others:
+        names = ", ".join(one.spec.name for one in (subject, *others))
+        raise ScenarioError("algorithms", names, "the services are those of one algorithm", "a scenario with one")
+    if (path := Path(located.file)).is_file() and not path.resolve().is_relative_to(Path.cwd()):
+        raise ScenarioError("scenario", str(path), "containers see this folder alone", "a file below it")
+    simulation, folder = subject.simulation, out or dated_folder(located.scenario.name)
+    agents = tuple(Host(f"agent-{i}", PORT) for i in range(simulation.topology.agents))
+    hosts = Hosts(Place("coordinator", PORT), agents)
+    checked_deployment(simulation, replace(deployed, hosts=hosts))
+    begin = [*shlex.split(repeated(f"netsim {word}", scenario, settings, variant)), "--out", str(folder)]
+    files = [folder / f"{DEPLOYED}{slug(subject.spec.name, ())}" / f"agent-{i}.errand" for i in range(len(agents))]
+    every: dict[str, object] = {
+        "image": f"${{NETSIM_IMAGE:?an image that has {versions()}}}",
+        "user": f"{os.getuid()}:{os.getgid()}",
+        "working_dir": FOLDER,
+        "volumes": [{"type": "bind", "source": _plain([str(Path.cwd())])[0], "target": FOLDER}],
+    }
+    services: dict[str, object] = {
+        "coordinator": {
+            **every,
+            "command": _plain([*begin, "--agents-on", HOSTS]),
+            "configs": [{"source": "hosts", "target": HOSTS}],
+            "healthcheck": {"test": _plain(["CMD", "test", "-s", str(files[-1])]), "interval": "1s", "retries": 600},
+        }
+    }
+    for i, agent in enumerate(agents):
+        ready = {"coordinator": {"condition": "service_healthy"}}
+        services[agent.address] = {**every, "command": _plain(hosts.command(i, files[i])), "depends_on": ready}
+    tree = {"services": services, "configs": {"hosts": {"content": as_yaml(asdict(hosts))}}}
+    with whole(file) as draft:
+        draft.write_text(as_yaml(tree), encoding="utf-8")
+    if as_json:
+        terminal.write_document({"exit_status": terminal.DONE, "file": str(file), "services": [*services]})
+    else:
+        terminal.line(f"{len(services)} services; run them: NETSIM_IMAGE=… docker compose -f {file} up")
+
+
+def _plain(words: list[str]) -> list[str]:
+    """Words in which compose replaces nothing."""
+    return [word.replace("$", "$$") for word in words]

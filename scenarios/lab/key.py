@@ -10,8 +10,7 @@ from pydantic import JsonValue
 
 from scenarios.build.duration import LONG, Progress, Silent, duration
 from scenarios.challenge.sheet import Answer, Sheet
-from scenarios.lab.answers import Notebook, settings_of
-from scenarios.lab.course import Lesson
+from scenarios.lab.course import Lesson, Notebook, settings_of
 from scenarios.lab.page import Choice, Number, Question, Until
 from scenarios.results.base import Result
 from scenarios.results.numbers import show

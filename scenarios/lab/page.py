@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from netsim.errors import NetsimError
-from scenarios.lab import answers
+from scenarios.lab import course
 from scenarios.lab.figures import Html, table
 from scenarios.results.numbers import show
 
@@ -203,9 +203,9 @@ def ask(question: Question, place: Any = None) -> Any:
     return stack(_mo().md(question.ask), *([] if place is None else [place]), *reply)
 
 
-def _kept(question: Question, answer: str | None, right: bool, notebook: answers.Notebook) -> list[Any]:
+def _kept(question: Question, answer: str | None, right: bool, notebook: course.Notebook) -> list[Any]:
     """Keep an answer, and say so, or why not."""
-    if (keeper := answers.keeper) is None:
+    if (keeper := course.keeper) is None:
         return []
     try:
         keeper.add(question, answer, right, notebook)

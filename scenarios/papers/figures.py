@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from attacks.audit.verdict import VACUOUS_ABOVE
 from netsim.metrics import Curve as MeasuredCurve
 from netsim.metrics import Measures
 from scenarios.papers import measures
@@ -14,7 +15,6 @@ from scenarios.results import curves as points
 from scenarios.results.base import Setting
 from scenarios.results.curves import Curve, NotMeasuredError, curve, entry_of, leakage_curve
 from scenarios.results.numbers import setting
-from scenarios.results.over_time import VACUOUS
 from scenarios.results.reproduction import FigureCurve, FigureResult
 from scenarios.results.run import ExactNumbers
 from scenarios.results.tree import AlgorithmResult, Results
@@ -44,7 +44,7 @@ WORDS = (
 )
 
 
-def figures(
+def _figures(
     specs: Sequence[checks.FigureSpec], runs: Sequence[Ran], fields: Fields, level: float
 ) -> list[FigureResult]:
     """Every figure with its curves, its axes in words, and what is absent.
@@ -249,6 +249,6 @@ def reproduced(results: Results, runs: Sequence[Ran], fields: Fields, finished: 
     if (item := scenario.reproduces) is not None:
         results = replace(results, reproduction=judge(item, runs, finished, fields))
     if scenario.figures:
-        level = (None if item is None else item.vacuous_above) or VACUOUS
-        results = replace(results, figures=tuple(figures(scenario.figures, runs, fields, level)))
+        level = (None if item is None else item.vacuous_above) or VACUOUS_ABOVE
+        results = replace(results, figures=tuple(_figures(scenario.figures, runs, fields, level)))
     return results

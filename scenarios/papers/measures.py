@@ -64,7 +64,7 @@ def measured(check: checks.Quantity, entry: AlgorithmResult) -> Found:
         case checks.CostTo():
             return cost(entry, check.accuracy, check.measure.removesuffix("_to"), check.curve)
         case checks.Slope():
-            found = slope(entry, check.start, check.end, check.floor, check.curve)
+            found = _slope(entry, check.start, check.end, check.floor, check.curve)
             return Found.of(found / _stated_slope(entry) if check.over_rate else found)
         case checks.ClaimedAfter():
             return Found.of(claimed(entry, check.after))
@@ -145,7 +145,7 @@ def _error_after(entry: AlgorithmResult, after: int, name: str) -> float:
     return _of_curve(entry, name, lambda x, y: curves.value(x, y, after))
 
 
-def slope(entry: AlgorithmResult, start: int, end: int | None, floor: float, name: str = "relative_error") -> float:
+def _slope(entry: AlgorithmResult, start: int, end: int | None, floor: float, name: str = "relative_error") -> float:
     """Decades per round or activation of the least-squares line through log₁₀ of the median error at all of them."""
     noted = entry.measures and entry.measures.exact
     for row in () if noted is None else noted.slopes:

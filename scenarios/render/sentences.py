@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from attacks.audit.verdict import BROKEN
 from netsim.claims import UNCLAIMED
 from scenarios.results import attacked, findings
 from scenarios.results.attacks import GradientResult, ImageResult
@@ -72,7 +73,7 @@ _WEAKER = (
 def word(entry: Entry) -> str:
     """The verdict of an algorithm, or why it has none."""
     status = entry.audit_status
-    if findings.verdict(entry) not in findings.BROKEN and findings.refuted_from(entry):
+    if findings.verdict(entry) not in BROKEN and findings.refuted_from(entry):
         return ELSEWHERE
     return findings.verdict(entry) or (status if status in ("no claim", "not reached") else NOT_AUDITED)
 
@@ -316,7 +317,7 @@ def searched(found: ViewPrices) -> list[str]:
         tried = f"{found.coalition.tried:,} coalitions of {found.coalition.size}"
         how = f"all {tried}" if found.coalition.exhaustive else f"the {tried} or fewer that a greedy search tried"
         lines.append(f"{found.coalition.name.capitalize()} is the costliest of {how}.")
-    broken = [one for one in found.views if one.verdict in findings.BROKEN]
+    broken = [one for one in found.views if one.verdict in BROKEN]
     lines += [
         f"{one.verdict.capitalize()} at {one.taps}: {one.reason}" for one in broken[:_MOST_VIEWS] if one.verdict
     ]

@@ -183,16 +183,6 @@ def _print_variants(variants: Sequence[VariantResult]) -> None:
             problems.print(f"[bold red]{escape(words)}[/]", highlight=False, soft_wrap=True)
 
 
-def _table(*left: str, right: Sequence[str], last: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in left:
-        table.add_column(name, overflow="fold")
-    for name in right:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(last, no_wrap=True)
-    return table
-
-
 # ── attacks on a recorded transcript ────────────────────────────────────────────────────────────────────
 def print_recorded_attack(reports: Sequence[AttackReport]) -> None:
     """A block for each algorithm: its gradients, its records, and the rest."""
@@ -238,7 +228,12 @@ def _gradients(found: KeptGradients) -> list[str]:
 
 
 def _print_records(found: KeptRecords) -> None:
-    table = _table("attack on records", "verdict", right=("skill", "MSE"), last="rebuilt")
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name in ("attack on records", "verdict"):
+        table.add_column(name, overflow="fold")
+    for name in ("skill", "MSE"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("rebuilt", no_wrap=True)
     refused: list[str] = []
     for one in found.attacks:
         if one.refused:

@@ -10,7 +10,7 @@ from attacks.audit.loss.wire_fields import Cause
 from netsim.node import Computed
 from netsim.shown import Shown
 from scenarios.results.base import Counts, Edge, Ends, Numbers, Result, Verdict
-from scenarios.results.losses import AverageCase, LossBreakdown
+from scenarios.results.budgets import AverageCase, LossBreakdown
 from scenarios.results.numbers import at_least, exact, percent, show
 from scenarios.schema.scenario import AuditSpec
 

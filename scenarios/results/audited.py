@@ -11,7 +11,7 @@ from attacks.audit.accounting.intervals import Interval
 from attacks.audit.loss.release_cost import Ratio
 from scenarios.results.audit import AuditResult, EpsilonExact, Game
 from scenarios.results.base import Ends, taken
-from scenarios.results.losses import AverageCase, LossBreakdown, LossPart
+from scenarios.results.budgets import AverageCase, LossBreakdown, LossPart
 from scenarios.results.views import ViewsResult
 
 MOST_PARTS = 120
@@ -79,7 +79,7 @@ def audit_result(found: audits.AuditResult) -> AuditResult:
             noise_law_p=tuple(e.noise.p for e in exact),
             noise_law_passed=tuple(e.noise.passed for e in exact),
         ),
-        loss_breakdown=loss_breakdown(parts.breakdown, found.confidence, parts.averages),
+        loss_breakdown=_loss_breakdown(parts.breakdown, found.confidence, parts.averages),
         unprotected_fields=tuple(taken(AuditResult.UnprotectedField, one) for one in parts.uncovered),
         average_case=_average_case(parts.average),
         audited_over_time=AuditResult.GameCurve(
@@ -98,7 +98,7 @@ def audit_result(found: audits.AuditResult) -> AuditResult:
 
 
 # ── parts of the loss ───────────────────────────────────────────────────────────────────────────────────
-def loss_breakdown(
+def _loss_breakdown(
     found: losses.Breakdown, confidence: float, averages: Iterable[Ratio | None] = ()
 ) -> LossBreakdown:
     """Parts of the loss; of each kind the `MOST_PARTS` costliest. `averages[t]` goes with release t.

@@ -25,6 +25,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticSerializationError, to_json
 
 from scenarios.files.folders import whole
+from scenarios.schema.checks import VERDICTS
 
 T = TypeVar("T")
 
@@ -112,9 +113,7 @@ Ends: TypeAlias = tuple[float, float, float]
 Rows: TypeAlias = tuple[Numbers, ...]
 Unit: TypeAlias = Literal["rounds", "activations"]
 Status: TypeAlias = Literal["running", "complete", "interrupted", "failed"]
-Verdict: TypeAlias = Literal[
-    "refuted", "unprotected", "proven", "consistent", "underpowered", "vacuous", "undefined", "no claim"
-]  # fmt: skip
+Verdict: TypeAlias = VERDICTS
 
 
 class Refused(Result):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final, Literal, TypeAlias
 
+from attacks.audit.verdict import BROKEN
 from netsim.claims import UNCLAIMED
 from scenarios.results.attacks import GradientScores, MembershipResult
 from scenarios.results.audit import AuditRefused, AuditResult, EpsilonExact
@@ -18,8 +19,6 @@ Entry: TypeAlias = AlgorithmResult | AlgorithmSummary
 DONE: Final = "done"
 REFUSED: Final = "refused"
 NO_CLAIM: Final = "no claim"
-BROKEN: tuple[Verdict, ...] = ("unprotected", "refuted")
-"""Verdicts under which a claim does not hold."""
 PASSED: tuple[Verdict, ...] = ("proven", "consistent")
 """Verdicts that a gate may let through."""
 DIVERGED = 1e3

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attacks.audit.audit import AuditResult
-from attacks.audit.verdict import exceeds
+from attacks.audit.verdict import VACUOUS_ABOVE, exceeds
 from netsim.algorithms.algorithm import InRounds
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
@@ -94,8 +94,6 @@ def _points(kind: type[T], source: object, chosen: NDArray[np.intp], **others: C
 
 _BUDGET_POINTS, _POINTS = 60, 200
 """Of the claim's formula, and of each curve, at most; where a curve crosses a level is found between them too."""
-VACUOUS = 20.0
-"""The ε above which an audit calls a claim vacuous: odds of e^20 to 1."""
 
 
 def _claim_after(simulation: Simulation, k: int, adjacency: Adjacency, delta: float) -> Claim | None:
@@ -123,7 +121,7 @@ def budget(simulation: Simulation, adjacency: Adjacency, delta: float, scenario:
     checks = [] if block is None else block.checks
     counts = {int(k) for k in np.linspace(1, last, min(last, _BUDGET_POINTS))}
     counts |= {check.after for check in checks if isinstance(check, ClaimedAfter) and check.after is not None}
-    levels = {VACUOUS} | {check.epsilon for check in checks if isinstance(check, VacuousFrom)}
+    levels = {VACUOUS_ABOVE} | {check.epsilon for check in checks if isinstance(check, VacuousFrom)}
     if block is not None and block.vacuous_above is not None:
         levels.add(block.vacuous_above)
     return Budget(
@@ -193,7 +191,7 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
         rounds=rounds,
         delta=found.claim.delta,
         confidence=found.confidence,
-        vacuous_above=VACUOUS,
+        vacuous_above=VACUOUS_ABOVE,
         claimed=OverTime.ClaimedCurve(count=tuple(at), epsilon=tuple(claimed(k) for k in at)),
         exact=OverTime.ExactCurve(
             count=tuple(shown), lower=tuple(levels[k][0] for k in shown), estimate=tuple(levels[k][1] for k in shown)
@@ -203,9 +201,9 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
             epsilon=tuple(one.epsilon for one in audited),
             ceiling=tuple(one.ceiling for one in audited),
         ),
-        claimed_vacuous_from=_first_above(VACUOUS, defined, claimed),
-        exact_vacuous_from=next((k for k, level in levels.items() if level[1] > VACUOUS), None),
-        proven_vacuous_from=next((k for k, level in levels.items() if level[0] > VACUOUS), None),
+        claimed_vacuous_from=_first_above(VACUOUS_ABOVE, defined, claimed),
+        exact_vacuous_from=next((k for k, level in levels.items() if level[1] > VACUOUS_ABOVE), None),
+        proven_vacuous_from=next((k for k, level in levels.items() if level[0] > VACUOUS_ABOVE), None),
         undefined_from=undefined,
         condition=None if failed is None else "; ".join(failed.failed_conditions),
         exceeds_from=first,

@@ -37,7 +37,10 @@ Cost = Literal[
 ]  # fmt: skip
 Outcome = Literal["recovered", "recovered in part", "defended", "not identifiable", "failed to optimize"]
 """What becomes of an attack that rebuilds records."""
-VERDICTS = Literal["unprotected", "refuted", "undefined", "vacuous", "underpowered", "consistent", "proven"]
+VERDICTS = Literal[
+    "refuted", "unprotected", "proven", "consistent", "underpowered", "vacuous", "undefined", "no claim"
+]  # fmt: skip
+"""The words of `attacks.audit.verdict.Verdict`."""
 
 
 class Other(Model):

@@ -86,13 +86,13 @@ class Model(BaseModel, metaclass=_DeclaredModel):
         return type(self)(**({name: getattr(self, name) for name in self.model_fields_set} | fields))
 
     def __repr_name__(self) -> str:
-        return public_name(type(self))
+        return _public_name(type(self))
 
     def __repr_args__(self) -> "Iterator[tuple[str | None, Any]]":
         return ((name, getattr(self, name)) for name in differing(self) if name != tag_field(type(self), alone=True))
 
 
-def public_name(model: type[BaseModel]) -> str:
+def _public_name(model: type[BaseModel]) -> str:
     """The name of a model in `scenarios.schema`."""
     return NAMES.get(model.__name__, model.__name__.removesuffix("Spec"))
 
@@ -352,11 +352,11 @@ def field_texts(owner: type) -> dict[str, str]:
     found: dict[str, str] = {}
     for one in reversed(owner.__mro__):
         if one.__module__.partition(".")[0] in ("netsim", "attacks", "scenarios"):
-            found |= {name: " ".join(text.split("\n")) for name, text in docstrings(one).items()}
+            found |= {name: " ".join(text.split("\n")) for name, text in _docstrings(one).items()}
     return found
 
 
-def docstrings(owner: type) -> dict[str, str]:
+def _docstrings(owner: type) -> dict[str, str]:
     """The texts below a class's own fields, from its source."""
     body = _parsed(owner.__module__).body
     for part in owner.__qualname__.split("."):
@@ -405,7 +405,7 @@ def exported(root: type[BaseModel]) -> JsonSchemaValue:
         part = schema if model is root else schema["$defs"].get(model.__name__)
         if part is None:
             continue
-        part["title"], tag = public_name(model), tag_field(model)
+        part["title"], tag = _public_name(model), tag_field(model)
         if tag is not None and tag not in part.setdefault("required", []):
             part["required"].append(tag)
         for name, field in part["properties"].items():

@@ -3,7 +3,7 @@ them and their exact prices."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -60,6 +60,8 @@ class Judge:
     jobs: int
     keep: Callable[[AlgorithmResult], None]
     draft: str = ""
+    _plans: set[str] = field(default_factory=set[str])
+    """What each audit was planned to prove, which is said once."""
 
     def judge(self, entry: AlgorithmResult, subject: Subject, activations: int) -> AlgorithmResult:
         """Results with plan, audit, curves and views; `activations` is Θ, the run's largest."""
@@ -81,7 +83,7 @@ class Judge:
             return replace(entry, audit_status=NO_CLAIM), None
         try:
             pair, search = pair_for(self.experiment, subject, claim, activations, self.progress)
-            options = AuditOptions.of(self.experiment.scenario, subject, pair, claim)
+            options = AuditOptions(self.experiment.scenario, subject, pair, claim)
             plan = options.plan
             entry = replace(entry, plan=None if plan is None else taken(PlanResult, plan))
             self.keep(entry)
@@ -97,7 +99,7 @@ class Judge:
         claim = subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
         assert claim is not None
         pair, _ = pair_for(self.experiment, subject, claim, activations, self.progress)
-        return AuditOptions.of(self.experiment.scenario, subject, pair, claim)
+        return AuditOptions(self.experiment.scenario, subject, pair, claim)
 
     def _audited(
         self,
@@ -109,7 +111,8 @@ class Judge:
     ) -> AlgorithmResult:
         spec, folder = options.spec, self.folder / f"audit-{entry.slug}"
         self.progress.begin(f"{subject.spec.name}: auditing", 2 * spec.trials)
-        if entry.plan is not None:
+        if entry.plan is not None and entry.plan.summary not in self._plans:
+            self._plans.add(entry.plan.summary)
             self.progress.say(entry.plan.summary)
         if (mark := folder / MARK).is_file() and mark.read_text(encoding="utf-8") == options.fingerprint:
             kept, chunks = Archive(folder), -(-spec.trials // spec.chunk)
@@ -128,7 +131,7 @@ class Judge:
         prices, also = self._prices(options)
         views = self._views(options, also)
         if isinstance(prices, ViewPrices) and isinstance(views, ViewsResult):
-            prices = beside(prices, views)
+            prices = _beside(prices, views)
         return replace(entry, views=views, prices=prices)
 
     def _prices(self, options: AuditOptions) -> tuple[Prices | None, tuple[View, ...]]:
@@ -398,7 +401,7 @@ class _At:
         return 0.0 if attained is None else attained.lower
 
 
-def beside(prices: ViewPrices, found: ViewsResult) -> ViewPrices:
+def _beside(prices: ViewPrices, found: ViewsResult) -> ViewPrices:
     """The same with what games from the same views prove."""
     games = {one.name: one for one in found.views}
     rows = (

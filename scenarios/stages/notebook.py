@@ -112,7 +112,7 @@ def audit_own(
     if stated is None:
         raise PrivacyError(f"{name} claims nothing here: hand in ε, or (ε, δ)")
     pair, search = pair_for(experiment, subject, stated, activations, Silent())
-    found = audited(AuditOptions.of(scenario, subject, pair, stated), None, None, jobs)
+    found = audited(AuditOptions(scenario, subject, pair, stated), None, None, jobs)
     return OwnAudit(name, replace(audit_result(found), search=search))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from attacks.audit.loss import aimed
 from attacks.audit.loss.comparison import Sample, reproduces
 from attacks.audit.loss.exact import SINGLES
 from attacks.audit.loss.secret_coins import SECRET
+from attacks.audit.outside import nothing_of_data_kept
 from attacks.audit.pair import FIRST_CHUNK, Infer, Pair, Simulate
 from attacks.audit.proof import Bound, bound_at_door
 from attacks.audit.views import SimulateViews, View, ViewsResult, audit_views
@@ -51,17 +52,17 @@ _CHUNKS = 2**20
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """Subject of an audit: one algorithm of a scenario, its claim and its pair."""
+    """Subject of an audit: one algorithm of a scenario, its claim as stated, and its pair."""
 
     scenario: Scenario
     subject: Subject
     pair: Pair
-    claim: Claim
+    stated: Claim
 
-    @classmethod
-    def of(cls, scenario: Scenario, subject: Subject, pair: Pair, claim: Claim) -> Self:
-        """With the claim in the adjacency that is audited (`as_audited`)."""
-        return cls(scenario, subject, pair, as_audited(claim, pair))
+    @property
+    def claim(self) -> Claim:
+        """The claim in the adjacency that is audited."""
+        return as_audited(self.stated, self.pair)
 
     @property
     def spec(self) -> AuditSpec:
@@ -199,22 +200,26 @@ def bound_of(
     holders: tuple[int, ...] | None = None,
 ) -> Bound:
     """The bound over all pairs at one agent's door, from its own data; `holders` as in `worlds`. You get an
-    `AttackError`, or what its code raises at answers that no objective gives, where there is none."""
+    `AttackError`, or what its code raises at answers that no objective gives, where there is none; and a
+    `PrivacyError` where code keeps data from one run to the next."""
     own = simulation.problem.objectives[agent]
     size = adjacency.gradient_change if math.isfinite(adjacency.gradient_change) else 1.0
     other = Tilted(own, size * np.eye(simulation.problem.dimension)[0])
     simulate = worlds(simulation, agent, other, 2, holders=holders)
+    nothing_of_data_kept(simulation.algorithm, lambda world: simulate(world, 0))
     convexity = simulation.setting(1).convexity(agent)
     return bound_at_door([simulate(world, 0) for world in (0, 1)], agent, adjacency, delta, convexity)
 
 
 def as_its_claim_sees(simulation: Simulation, agent: int) -> Simulation:
-    """The simulation at whose door of `agent` there is what the claim's listeners see; itself where that is the door,
-    and where messages are altered on their way."""
-    seen = simulation.algorithm.as_its_claim_sees(agent)
-    if seen is simulation.algorithm or simulation.network.active_adversaries:
+    """The simulation at whose door of `agent` there is what the claim's listeners see, in the clear; itself where
+    that is the door, and where messages are altered on their way."""
+    seen, network = simulation.algorithm.as_its_claim_sees(agent, simulation.problem.objectives), simulation.network
+    if seen is simulation.algorithm or network.active_adversaries:
         return simulation
-    return replace(simulation, algorithm=seen)
+    laws = {edge: replace(law, encrypted=False) for edge, law in network.link_laws.items()}
+    network = replace(network, links=replace(network.links, encrypted=False), link_laws=laws)
+    return replace(simulation, algorithm=seen, network=network)
 
 
 def holding(simulation: Simulation, agent: int, objective: Objective) -> Simulation:
@@ -450,7 +455,7 @@ def _around(simulation: Simulation, agent: int) -> frozenset[str]:
     return frozenset(_link(agent, j) for j in simulation.topology.neighbors(agent))
 
 
-def seen_by(
+def _seen_by(
     simulation: Simulation, agent: int, other: Objective, chunk: int, views: tuple[View, ...], draw: int = 0
 ) -> SimulateViews:
     """Simulator of both worlds, as the simulation is and with `agent` holding `other`, for all views at once.
@@ -504,7 +509,7 @@ def look(
     views += tuple(view for view in also if view.name not in there)
     size = min(chunk, math.ceil(trials / _VIEW_CHUNKS))
     return audit_views(
-        seen_by(simulation, pair.agent, other, size, views, draw),
+        _seen_by(simulation, pair.agent, other, size, views, draw),
         views,
         pair,
         claim,

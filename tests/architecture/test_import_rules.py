@@ -14,12 +14,9 @@ ROOT = Path(__file__).parents[2]
 def lint(folder: Path) -> subprocess.CompletedProcess:
     code = "import sys; sys.path.insert(0, '.'); from importlinter.cli import lint_imports_command as c; c()"
     return subprocess.run(
-        [sys.executable, "-c", code, "--no-cache", "--config", "pyproject.toml"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        [sys.executable, "-c", code, "--no-cache", "--config", "pyproject.toml"], cwd=folder, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
 
 
 @pytest.fixture

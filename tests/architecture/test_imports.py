@@ -12,19 +12,9 @@ import netsim
 
 ROOT = Path(netsim.__file__).parents[1]
 HEAVY = {
-    "numpy",
-    "scipy",
-    "networkx",
-    "simpy",
-    "pydantic",
-    "rich",
-    "matplotlib",
-    "sklearn",
-    "pyarrow",
-    "pandas",
-    "polars",
+    "numpy", "scipy", "networkx", "simpy", "pydantic", "rich", "matplotlib", "sklearn", "pyarrow", "pandas", "polars",
     "duckdb",
-}
+}  # fmt: skip
 HEAVY |= {"joblib", "distributed", "dask", "torch", "marimo", "dp_accounting", "PIL", "jinja2", "ruamel"}
 
 

@@ -29,13 +29,11 @@ def test_statements_and_values_are_changed_and_never_types_words_and_messages(tm
         (name.removeprefix(f"{file} "), function, ast.unparse(tree)) for name, function, tree in mutants(str(file))
     ]
     assert [(name, function) for name, function, _ in found] == [
-        ("Law: `0.5` → `1.0`", ""),
-        ("Law.lost: `3` → `4`", "Law.lost"),
+        ("Law: `0.5` → `1.0`", ""), ("Law.lost: `3` → `4`", "Law.lost"),
         ("Law.lost: `self.seen = seed` → `pass`", "Law.lost"),
         ("Law.lost: `self.draw(seed, words)` → `pass`", "Law.lost"),
         ("Law.lost: `self.draw(seed, words)` → `self.draw(words, seed)`", "Law.lost"),
-        ("Law.lost: `seed < 0` → `seed <= 0`", "Law.lost"),
-        ("Law.lost: `0` → `1`", "Law.lost"),
+        ("Law.lost: `seed < 0` → `seed <= 0`", "Law.lost"), ("Law.lost: `0` → `1`", "Law.lost"),
         ("Law.lost: `raise ValueError(f'{seed + 1} of', 7)` → `pass`", "Law.lost"),
         ("Law.lost: `return seed in self.all and words` → `return not (seed in self.all and words)`", "Law.lost"),
         ("Law.lost: `seed in self.all and words` → `seed in self.all or words`", "Law.lost"),

@@ -202,23 +202,16 @@ def test_the_baseline_is_the_error_of_who_knows_the_ridge_alone():
 
 
 FADING = Constant(0.1)
-
-
 ALGORITHMS = {
-    "recal": Recal(0.5, activations=60),
-    "as_analysed": DPRecal(0.5, per_agent=8, stddev=0.1, reading="as_analysed"),
+    "recal": Recal(0.5, activations=60), "as_analysed": DPRecal(0.5, per_agent=8, stddev=0.1, reading="as_analysed"),
     "as_deployable": DPRecal(0.5, per_agent=8, stddev=0.1),
     "fresh_noise": DPRecal(0.5, per_agent=8, stddev=0.1, reading="fresh_noise"),
     "sent_state": DPRecal(0.5, per_agent=8, stddev=0.1, reading="sent_state"),
-    "dpp2": Dpp2(8, 0.3, 0.1, 1.0, scale_w=FADING, scale_e=FADING),
-    "diadsp": DiaDSP(8, 0.1, 0.1, 0.1, 0.9),
+    "dpp2": Dpp2(8, 0.3, 0.1, 1.0, scale_w=FADING, scale_e=FADING), "diadsp": DiaDSP(8, 0.1, 0.1, 0.1, 0.9),
     "cpgt": Cpgt(8, 0.1, 0.1, 0.1, 0.9),
     "cpgt, compressed": Cpgt(8, 0.1, 0.0, 0.0, 0.9, gamma=0.3, compressor=TopK(3)),
-    "random_penalty_admm": RandomPenaltyAdmm(8),
-    "descent": PrivateGradientDescent(8, Constant(0.3), FADING),
-}
-
-
+    "random_penalty_admm": RandomPenaltyAdmm(8), "descent": PrivateGradientDescent(8, Constant(0.3), FADING),
+}  # fmt: skip
 CORRELATED = {"fresh_noise", "diadsp", "cpgt"}
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.cli import algorithms_page
+from scenarios.cli import reference
 from tests.docs.algorithms_table import claims, table
 from tests.netsim.algorithms.every import EXAMPLES, exported, kinds
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE, REFERENCE = (DOCS / "algorithms.md").read_text(), DOCS / "algorithms-reference.md"
+PAGE = (DOCS / "algorithms.md").read_text()
 
 
 @pytest.mark.slow
@@ -19,13 +19,8 @@ def test_the_table_is_what_the_code_says():
     assert table() in PAGE
 
 
-def test_the_reference_is_up_to_date():
-    how = "run: python -m scenarios.cli.algorithms_page > docs/algorithms-reference.md"
-    assert REFERENCE.read_text(encoding="utf-8") == algorithms_page.page(), how
-
-
 def test_every_kind_has_one_section():
-    named = [kind for of in algorithms_page.by_module().values() for kind in of]
+    named = [kind for of in reference._by_module().values() for kind in of]
     assert sorted(named) == sorted(kinds() - {"planted_fault", "python"})  # of the gallery, and of one's own
 
 
@@ -33,10 +28,10 @@ def test_every_exported_algorithm_is_in_the_table():
     assert set(re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE)) == {one.__name__ for one in exported()}
 
 
-@pytest.mark.parametrize("module", algorithms_page.by_module())
+@pytest.mark.parametrize("module", reference._by_module())
 def test_a_file_says_where_it_is_from_and_what_is_claimed_if_anything_is(module):
-    of = algorithms_page.by_module()[module]
-    section = algorithms_page.section(module, of)
+    of = reference._by_module()[module]
+    section = reference._of_file(module, of)
     examples = [one for name, one in EXAMPLES.items() if name.partition(",")[0] in of]
     assert examples
     assert "Source" in section

@@ -18,25 +18,20 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OPENS_NOTHING = ("make demo",)
 """Commands that set up an environment of their own: a clean checkout tries them, a test does not."""
-
 pytestmark = pytest.mark.docs
 BROKEN = ("eavesdropper-on-dp-recal", "cpgt-eq-23", "witness")
 """Scenarios that find a claim not to hold, and a witness that confirms it: `netsim` exits with 1."""
-
-
 FILE = re.compile(r"# ([\w-]+\.(?:py|yaml|yml))\n")
 """The first line of a block that is a file of this name; commands of the page find it in their folder."""
 SHORTER = {
     "eavesdropper-on-dp-recal": {
-        "audit.trials": 200,
-        "replicas": 4,
-        "algorithms[0].activations": 800,
+        "audit.trials": 200, "replicas": 4, "algorithms[0].activations": 800,
         **{f"algorithms[{k}].per_agent": 8 for k in (1, 2, 3, 4)},
     },
     "lossy-tap": {"algorithms[0].activations": 1000},
     "cpgt-eq-23": {"audit.trials": 200},
     "private-descent": {"audit.trials": 100, "algorithms[*].rounds": 8},
-}
+}  # fmt: skip
 """Settings with which a page runs a shipped scenario, for its size alone: the statuses are those of the whole one."""
 STATUS = re.compile(r" +# exit status (\d+)$")
 
@@ -134,12 +129,10 @@ def test_every_file_of_a_page_is_run_or_read(page):
             assert any(
                 use in text
                 for use in (
-                    f".venv/bin/python {named[1]}",
-                    f"from {stem} import",
-                    f"audit {named[1]}",
+                    f".venv/bin/python {named[1]}", f"from {stem} import", f"audit {named[1]}",
                     f"=python3 {named[1]}",
                 )
-            )
+            )  # fmt: skip
 
 
 def test_there_is_something_to_test():

@@ -31,14 +31,9 @@ def problem(agents: int):
 def simulation(*adversaries: Adversary, links: LinkLaw = ONE_SECOND, rounds=ROUNDS) -> Simulation:
     algorithm = PrivateGradientDescent(rounds, Constant(0.1), Constant(1.0))
     return Simulation(
-        problem(5),
-        ring(5),
-        algorithm,
-        NetworkSettings(links),
-        adversaries=adversaries,
-        seed=2,
+        problem(5), ring(5), algorithm, NetworkSettings(links), adversaries=adversaries, seed=2,
         recording=Recording(measure=False),
-    )
+    )  # fmt: skip
 
 
 def keys(rows):
@@ -46,8 +41,6 @@ def keys(rows):
 
 
 # ── where it sits ───────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_it_hears_both_directions_of_its_links_and_no_other():
     adversary = Adversary(links=((1, 0), (0, 1), (2, 3), (1, 0)))  # named twice, captured once
     assert adversary.tapped(ring(5)) == {(0, 1), (1, 0), (2, 3), (3, 2)}
@@ -117,14 +110,11 @@ GRID = from_edges(6, [(0, 1), (1, 2), (3, 4), (4, 5), (0, 3), (1, 4), (2, 5)])
 @pytest.mark.parametrize(
     ("rule", "links"),
     [
-        (Around((4,)), {(3, 4), (4, 5), (1, 4)}),
-        (Around((0, 1)), {(0, 1), (0, 3), (1, 2), (1, 4)}),
-        (Cut((0, 3)), {(0, 1), (3, 4)}),
-        (Cut((0, 1, 2, 3, 4)), {(4, 5), (2, 5)}),
-        (RandomShare(1.0), set(GRID.edges)),
-        (RandomShare(0.0), set()),
+        (Around((4,)), {(3, 4), (4, 5), (1, 4)}), (Around((0, 1)), {(0, 1), (0, 3), (1, 2), (1, 4)}),
+        (Cut((0, 3)), {(0, 1), (3, 4)}), (Cut((0, 1, 2, 3, 4)), {(4, 5), (2, 5)}),
+        (RandomShare(1.0), set(GRID.edges)), (RandomShare(0.0), set()),
     ],
-)
+)  # fmt: skip
 def test_rules_pick_links(rule, links):
     assert Adversary(links=rule).tapped(GRID) == links | {(j, i) for i, j in links}
 
@@ -141,12 +131,10 @@ def test_a_random_share_is_drawn_by_its_seed_and_every_link_gets_its_turn():
 @pytest.mark.parametrize(
     ("rule", "field"),
     [
-        (lambda: Around((1, 6)), "links.around[1]"),
-        (lambda: Cut((-1,)), "links.cut[0]"),
-        (lambda: Cut(tuple(range(6))), "links.cut"),
-        (lambda: RandomShare(1.5), "share"),
+        (lambda: Around((1, 6)), "links.around[1]"), (lambda: Cut((-1,)), "links.cut[0]"),
+        (lambda: Cut(tuple(range(6))), "links.cut"), (lambda: RandomShare(1.5), "share"),
     ],
-)
+)  # fmt: skip
 def test_a_rule_that_picks_nothing_sensible_is_refused(rule, field):
     with pytest.raises(ScenarioError) as caught:
         Adversary(links=rule()).tapped(GRID)
@@ -187,8 +175,6 @@ class TestClocks:
 
 
 # ── what it misses ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_it_misses_its_share_of_what_is_on_the_air_and_nothing_at_doors():
     rounds = 400
     deaf, keen = Adversary("deaf", nodes=(0,), capture_loss=0.3), Adversary("keen", nodes=(0,))
@@ -219,8 +205,6 @@ def test_two_adversaries_miss_different_packets():
 
 
 # ── what it is handed ───────────────────────────────────────────────────────────────────────────────────
-
-
 def test_what_is_public():
     sim = replace(simulation(Adversary()), value_range=(0.0, 1.0))
     public = sim.run().views[0].public
@@ -239,8 +223,6 @@ def test_a_view_has_as_many_replicas_as_the_run():
 
 
 # ── errors ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("share", [-0.1, 1.0, float("nan")])
 def test_a_capture_loss_that_is_no_share_is_a_scenario_error(share):
     with pytest.raises(ScenarioError) as caught:

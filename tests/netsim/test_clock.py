@@ -37,20 +37,14 @@ def environment() -> VirtualEnvironment:
 def python(script: str, **variables: str) -> str:
     """What a fresh interpreter prints."""
     done = subprocess.run(
-        [sys.executable, "-c", script],
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", script], env=os.environ | variables, capture_output=True, text=True, check=False,
         timeout=120,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 # ── asyncio in virtual time ─────────────────────────────────────────────────────────────────────────────
-
-
 def test_sleep_takes_simulated_seconds_and_returns_its_result():
     async def main():
         return now(), await asyncio.sleep(86_400.5, "slept"), now()
@@ -241,8 +235,6 @@ def test_a_sleep_of_nan_seconds_is_an_error():
 
 
 # ── SimPy beside coroutines ─────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_resource_is_shared_by_a_process_and_a_coroutine():
     async def main():
         env, log = environment(), []
@@ -343,8 +335,6 @@ def test_what_has_passed_at_an_instant_is_known_inside_an_urgent_event_of_simpy_
 
 
 # ── what virtual time does not have ─────────────────────────────────────────────────────────────────────
-
-
 async def _with_socket(use):
     with socket.socket() as real:
         real.setblocking(False)
@@ -424,8 +414,6 @@ def test_a_call_from_another_thread_is_refused_by_name_and_from_the_own_thread_i
 
 
 # ── runs that end badly ─────────────────────────────────────────────────────────────────────────────────
-
-
 def test_nothing_left_to_happen_is_a_deadlock_that_says_when_and_who():
     loop = VirtualLoop()
     loop.on_idle = lambda: "agent 3 waits for the moon"
@@ -524,7 +512,6 @@ def test_an_error_ends_the_run_with_its_own_traceback():
         clock.run(main())
     (error,) = caught.value.exceptions
     assert [frame.name for frame in traceback.extract_tb(error.__traceback__)] == ["broken_agent"]
-
     with pytest.raises(ZeroDivisionError) as alone:
         clock.run(broken_agent())
     assert traceback.extract_tb(alone.value.__traceback__)[-1].name == "broken_agent"
@@ -633,8 +620,6 @@ def test_ctrl_c_ends_a_long_run():
 
 
 # ── inside another loop ─────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_run_inside_a_running_loop_leaves_the_outer_loop_as_it_was(fails):
     async def inner():
@@ -697,7 +682,6 @@ def test_a_run_inside_a_notebook():
 
 
 # ── the same order in every process and in every run ────────────────────────────────────────────────────
-
 CANCELLATION_ORDER = """
 import asyncio, sys
 from netsim import clock
@@ -744,8 +728,6 @@ def test_debug_mode_names_a_callback_that_takes_real_time(caplog):
 
 
 # ── pages ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_what_lived_before_a_run_is_the_collectors_again_after_it():
     assert gc.get_freeze_count() <= clock.FROZEN_BY_PYTHON
 
@@ -792,8 +774,6 @@ def test_who_never_ends_is_named_by_the_error_and_not_again_by_the_collector(cap
 
 
 # ── pages of the future ─────────────────────────────────────────────────────────────────────────────────
-
-
 def crowd(times: list[float]) -> list[tuple[float, int]]:
     """Calls at these times, each followed by one that it makes itself; timers and SimPy's events among them."""
     environment = VirtualEnvironment()
@@ -854,8 +834,6 @@ def test_a_large_heap_is_spread_over_pages_and_nothing_is_lost():
 
 
 # ── waits ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 class FutureWait:
     """What `Wait` does, by futures."""
 

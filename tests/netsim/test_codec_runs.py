@@ -29,15 +29,9 @@ from tests.netsim.transcript.test_pcapng import frames_of, header_of
 from tests.worlds import ROUGH, coins, synthetic_problem, tapped_ring
 
 CODECS = [
-    Float32(),
-    Float16(),
-    FixedPoint(10, 2.0),
-    FixedPoint(5, 2.0, "stochastic"),
-    TopK(2),
-    RandomK(2),
-    Quantizer(3),
+    Float32(), Float16(), FixedPoint(10, 2.0), FixedPoint(5, 2.0, "stochastic"), TopK(2), RandomK(2), Quantizer(3),
     ScaledSign(),
-]
+]  # fmt: skip
 
 
 def descent(rounds=8, scale=0.3) -> PrivateGradientDescent:

@@ -12,25 +12,11 @@ from netsim.codecs import FixedPoint, Float16, Float32, Float64, Quantizer, Rand
 from netsim.errors import ScenarioError
 
 CODECS = [
-    Float64(),
-    Float32(),
-    Float16(),
-    FixedPoint(2, 1.0),
-    FixedPoint(16, 3.0),
-    FixedPoint(32, 1e6),
-    FixedPoint(9, 0.7, "stochastic"),
-    TopK(1),
-    TopK(3),
-    TopK(fraction=0.25),
-    RandomK(2),
-    RandomK(fraction=0.5, unbiased=False),
-    Quantizer(1),
-    Quantizer(4),
-    Quantizer(3, unbiased=True),
-    Quantizer(2, "linf"),
-    Quantizer(16, "linf"),
-    ScaledSign(),
-]
+    Float64(), Float32(), Float16(), FixedPoint(2, 1.0), FixedPoint(16, 3.0), FixedPoint(32, 1e6),
+    FixedPoint(9, 0.7, "stochastic"), TopK(1), TopK(3), TopK(fraction=0.25), RandomK(2),
+    RandomK(fraction=0.5, unbiased=False), Quantizer(1), Quantizer(4), Quantizer(3, unbiased=True),
+    Quantizer(2, "linf"), Quantizer(16, "linf"), ScaledSign(),
+]  # fmt: skip
 SPECIAL = [0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e-40, -1e-7, 65504.0, 65520.0, 1e38, -3.5e38, 1.7e308, -1.7e308]
 WILD = [*SPECIAL, math.inf, -math.inf, math.nan, -math.nan]
 VECTORS = st.lists(st.one_of(st.floats(), st.sampled_from(WILD), st.floats(-2, 2)), min_size=1, max_size=40)
@@ -138,8 +124,6 @@ def test_sizes(codec, dimension, size):
 
 
 # ── floats ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize(("codec", "letter"), [(Float32(), "f"), (Float16(), "e")])
 @given(value=st.floats(-60000, 60000))
 def test_floats_round_as_struct_does(codec, letter, value):
@@ -166,8 +150,6 @@ def test_cells_are_all_that_becomes_the_same(codec, value):
 
 
 # ── fixed point ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 @given(vector=st.lists(st.floats(-5, 5), min_size=1, max_size=9), bits_=st.integers(2, 24))
 def test_fixed_point_is_off_by_half_a_step_and_saturates(vector, bits_):
     nearest, stochastic = FixedPoint(bits_, 2.0), FixedPoint(bits_, 2.0, "stochastic")
@@ -190,7 +172,6 @@ def test_a_point_of_the_grid_stays_where_it_is(bits_, code):
 
 
 # ── unbiased, and how far off ───────────────────────────────────────────────────────────────────────────
-
 DRAWS = 40_000
 
 
@@ -205,17 +186,13 @@ VECTOR = np.random.default_rng(7).normal(size=12) * np.geomspace(1, 20, 12)
 @pytest.mark.parametrize(
     ("codec", "factor"),
     [
-        (FixedPoint(4, 60.0, "stochastic"), 1.0),
-        (RandomK(5), 1.0),
-        (RandomK(5, unbiased=False), 5 / 12),
-        (Quantizer(1, unbiased=True), 1.0),
-        (Quantizer(3, unbiased=True), 1.0),
-        (Quantizer(2, "linf", unbiased=True), 1.0),
-        (Quantizer(3), 1 / (1 + min(12 / 16, 12**0.5 / 4))),
+        (FixedPoint(4, 60.0, "stochastic"), 1.0), (RandomK(5), 1.0), (RandomK(5, unbiased=False), 5 / 12),
+        (Quantizer(1, unbiased=True), 1.0), (Quantizer(3, unbiased=True), 1.0),
+        (Quantizer(2, "linf", unbiased=True), 1.0), (Quantizer(3), 1 / (1 + min(12 / 16, 12**0.5 / 4))),
         (Quantizer(2, "linf"), 1 / (1 + 12 / 16)),
     ],
     ids=repr,
-)
+)  # fmt: skip
 def test_means(codec, factor):
     """Each of 12 means within 4.5 standard errors: a false alarm once in 12,000."""
     decoded = many(codec, VECTOR)
@@ -285,21 +262,13 @@ def test_scaled_sign_is_off_by_what_the_identity_says(vector):
 @pytest.mark.parametrize(
     ("build", "field"),
     [
-        (lambda: FixedPoint(1), "bits"),
-        (lambda: FixedPoint(33), "bits"),
-        (lambda: FixedPoint(True), "bits"),
-        (lambda: FixedPoint(8, 0.0), "limit"),
-        (lambda: FixedPoint(8, math.inf), "limit"),
-        (lambda: FixedPoint(8, 1.0, "up"), "rounding"),
-        (lambda: TopK(), "k"),
-        (lambda: TopK(3, 0.5), "k"),
-        (lambda: TopK(0), "k"),
-        (lambda: RandomK(fraction=1.5), "fraction"),
-        (lambda: Quantizer(0), "bits"),
-        (lambda: Quantizer(17), "bits"),
-        (lambda: Quantizer(4, "l1"), "norm"),
+        (lambda: FixedPoint(1), "bits"), (lambda: FixedPoint(33), "bits"), (lambda: FixedPoint(True), "bits"),
+        (lambda: FixedPoint(8, 0.0), "limit"), (lambda: FixedPoint(8, math.inf), "limit"),
+        (lambda: FixedPoint(8, 1.0, "up"), "rounding"), (lambda: TopK(), "k"), (lambda: TopK(3, 0.5), "k"),
+        (lambda: TopK(0), "k"), (lambda: RandomK(fraction=1.5), "fraction"), (lambda: Quantizer(0), "bits"),
+        (lambda: Quantizer(17), "bits"), (lambda: Quantizer(4, "l1"), "norm"),
     ],
-)
+)  # fmt: skip
 def test_parameters_are_checked(build, field):
     with pytest.raises(ScenarioError) as caught:
         build()

@@ -115,8 +115,6 @@ def test_measures_of_the_agents_own_gradients(monkeypatch, algorithm):
 
 
 # ── costs ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("links", [LinkLaw(UniformDelay(0.1, 0.3)), REORDERED], ids=["clean", "lossy"])
 def test_the_costs_of_a_walk_are_what_was_on_the_air_and_queried(links):
     """On links without a queue a packet is captured when it is handed over: count the rows up to each closing. No two
@@ -202,8 +200,6 @@ def test_how_often_it_is_measured_changes_no_bit():
 
 
 # ── to an accuracy ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def at_distances(*distances: float) -> Measures:
     """A walk whose only replica is at these distances from the optimum."""
     optimum = PROBLEM.optimum().point
@@ -219,15 +215,10 @@ def at_distances(*distances: float) -> Measures:
 @pytest.mark.parametrize(
     ("distances", "count"),
     [
-        ((1.0, 0.5, 0.05, 0.5, 0.05, 0.01), 5),
-        ((1.0, 0.5, 0.05, 0.5, 0.05, 0.5), None),
-        ((0.05, 0.01), 1),
-        ((0.05, np.nan, 0.01), 3),
-        ((0.05, np.nan), None),
-        ((np.inf, 0.05), 2),
-        ((), None),
+        ((1.0, 0.5, 0.05, 0.5, 0.05, 0.01), 5), ((1.0, 0.5, 0.05, 0.5, 0.05, 0.5), None), ((0.05, 0.01), 1),
+        ((0.05, np.nan, 0.01), 3), ((0.05, np.nan), None), ((np.inf, 0.05), 2), ((), None),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("measure", ["relative_error", "mean_error"])
 def test_it_has_reached_an_accuracy_from_where_it_stays(distances, count, measure):
     found = at_distances(*distances).to_accuracy(0.1, measure)
@@ -261,8 +252,6 @@ def test_what_is_no_error_cannot_be_reached(measure, why):
 
 
 # ── what is defined, and what is written ────────────────────────────────────────────────────────────────
-
-
 def test_a_regression_has_no_accuracy_and_only_asked_for_records_are_held_out():
     data = load("synthetic", records=40, dimension=3, kind="regression")
     run = world(ROUNDS, least_squares(data.split(AGENTS), 0.1)).run()
@@ -304,8 +293,6 @@ def test_a_run_of_nothing_has_measures_of_nothing(tmp_path):
 
 
 # ── which points are kept ───────────────────────────────────────────────────────────────────────────────
-
-
 def made(walk: bool, replicas: int = 2, **options) -> Metrics:
     return Metrics(PROBLEM, replicas, walk=walk, air=Air(), nodes=NODES, **options)
 

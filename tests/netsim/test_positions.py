@@ -47,14 +47,11 @@ def test_places_are_read_only_and_a_copy():
 @pytest.mark.parametrize(
     ("places", "field"),
     [
-        ([[0, 0], [1, 1]], "positions"),
-        ([[0, 0, 0]] * 3, "positions"),
-        ([[0, 0], [1], [2, 2]], "positions"),
-        ([["a", "b"]] * 3, "positions"),
-        ([[0, 0], [1, math.inf], [2, 2]], "positions[1]"),
+        ([[0, 0], [1, 1]], "positions"), ([[0, 0, 0]] * 3, "positions"), ([[0, 0], [1], [2, 2]], "positions"),
+        ([["a", "b"]] * 3, "positions"), ([[0, 0], [1, math.inf], [2, 2]], "positions[1]"),
         ([[0, 0], [1, 1], [math.nan, 2]], "positions[2]"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_place_for_each_agent_is_refused(places, field):
     with pytest.raises(ScenarioError) as caught:
         ring(3).placed(places)
@@ -82,8 +79,6 @@ class TestFiles:
 
 
 # ── within ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_the_boundary_of_a_disc_is_in_it():
     sheet = grid(3, 3)
     assert Within((0.0, 0.0), 1.0).transmitters(sheet) == {0, 1, 3}
@@ -101,14 +96,12 @@ def test_on_links_it_is_every_link_of_an_agent_in_the_disc():
 @pytest.mark.parametrize(
     ("make", "field"),
     [
-        (lambda: Within((0.0, math.nan), 1.0), "at"),
-        (lambda: Within((0.0, 0.0, 0.0), 1.0), "at"),
-        (lambda: Within((0.0, 0.0), -1.0), "range"),
-        (lambda: Within((0.0, 0.0), math.inf), "range"),
+        (lambda: Within((0.0, math.nan), 1.0), "at"), (lambda: Within((0.0, 0.0, 0.0), 1.0), "at"),
+        (lambda: Within((0.0, 0.0), -1.0), "range"), (lambda: Within((0.0, 0.0), math.inf), "range"),
         (lambda: Within((0.0, 0.0), 1.0).pick(ring(4)), "within"),
         (lambda: Within((0.0, 0.0), 1.0).transmitters(ring(4)), "within"),
     ],
-)
+)  # fmt: skip
 def test_a_disc_that_is_none_is_refused(make, field):
     with pytest.raises(ScenarioError) as caught:
         make()

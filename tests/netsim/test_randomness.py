@@ -12,7 +12,6 @@ from netsim.randomness import Streams, coins_of
 GOLDEN_GENERATOR = [0.973988935830481, 0.849415404509993, 0.06021123169925524]
 GOLDEN_PLAIN = 0.9065319765946652
 GOLDEN_CHILD = 154204925126687670859326645066118103585
-
 NAMES = [("agent", i, purpose) for i in range(6) for purpose in ("noise", "coins")] + [("link", 0, 1), ("link", 1, 0)]
 
 

@@ -16,12 +16,10 @@ from tests.worlds import synthetic_problem, tapped_ring
 @pytest.mark.parametrize(
     ("schedule", "values"),
     [
-        (Constant(0.3), [0.3, 0.3, 0.3]),
-        (Geometric(2.0, 0.5), [2.0, 1.0, 0.5]),
-        (Geometric(1.0, 1.02), [1.0, 1.02, 1.0404]),
-        (Polynomial(6.0, 1.0), [6.0, 3.0, 2.0]),
+        (Constant(0.3), [0.3, 0.3, 0.3]), (Geometric(2.0, 0.5), [2.0, 1.0, 0.5]),
+        (Geometric(1.0, 1.02), [1.0, 1.02, 1.0404]), (Polynomial(6.0, 1.0), [6.0, 3.0, 2.0]),
     ],
-)
+)  # fmt: skip
 def test_values_by_hand(schedule, values):
     assert [schedule(k) for k in range(3)] == pytest.approx(values, rel=1e-15)
 

@@ -86,8 +86,6 @@ def everything(run: Run) -> tuple:
 
 
 # ── the network changes when, never what ────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("algorithm", [descent(), walk()], ids=["descent", "recal"])
 def test_the_time_that_gradients_take_changes_times_and_no_values(algorithm):
     links = LinkLaw(ConstantDelay(0.1))
@@ -107,8 +105,6 @@ def test_a_constant_compute_time_adds_up():
 
 
 # ── the same seed, the same run ─────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("algorithm", [descent(), DPRecal(0.3, activations=60, stddev=0.2)], ids=["descent", "walk"])
 def test_the_same_seed_gives_the_same_run_and_another_seed_another(algorithm):
     make = simulation(
@@ -135,23 +131,16 @@ print(len(run.views[0].transcript), *(fingerprint(view.transcript) for view in r
 def test_the_transcript_does_not_depend_on_the_process():
     printed = [
         subprocess.run(
-            [sys.executable, "-c", HASHED],
-            cwd=Path(__file__).parents[2],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=120,
+            [sys.executable, "-c", HASHED], cwd=Path(__file__).parents[2], env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True, text=True, check=True, timeout=120,
         ).stdout
         for seed in ("1", "2")
-    ]
+    ]  # fmt: skip
     assert int(printed[0].split()[0]) > 100
     assert printed[0] == printed[1]
 
 
 # ── what changes nothing else ───────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("algorithm", [descent(), DPRecal(0.3, activations=60, stddev=0.2)], ids=["descent", "walk"])
 def test_another_adversary_changes_nothing_else(algorithm):
     mine = Adversary("mine", links=((0, 1),), nodes=(2,), capture_loss=0.3)
@@ -201,8 +190,6 @@ def test_a_chunk_changes_the_noise_and_only_the_noise():
 
 
 # ── laws ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_descent_without_noise_is_plain_decentralized_gradient_descent():
     """x_i ← prox_{η_k r}(Σ_j w_ij x_j − η_k ∇f_i(x_i)), written out for all agents at once."""
     run = simulation(descent(0.0), adversaries=(Adversary(),)).run()
@@ -228,6 +215,26 @@ def test_a_walk_stops_exactly_where_it_should(options, total, largest):
     assert run.time == sum(run.activations) - 1.0
 
 
+@pytest.mark.parametrize(
+    "stated", [{"gradient_change": 0.15}, {"change": 0.1, "norm": "l1"}, {"curvature_change": 0.0}]
+)
+def test_a_claim_of_fewer_pairs_than_it_was_asked_about_is_held_to_all_of_them(stated):
+    """Its author has worked out by himself how far adjacent gradients are apart."""
+
+    @dataclass(frozen=True)
+    class Stated(PrivateGradientDescent):
+        def claim(self, adjacency, setting, delta):
+            return replace(super().claim(adjacency, setting, delta), adjacency=replace(adjacency, **stated))
+
+    asked = Adjacency(0.25, "one record")
+    claim = simulation(Stated(4, Constant(0.1), Constant(0.5))).claim(asked, 4, 0.0)
+    assert claim.adjacency == asked
+    wider = replace(asked, **stated)
+    assert simulation(descent()).claim(wider, 4, 0.0).adjacency == wider
+    larger = simulation(Stated(4, Constant(0.1), Constant(0.5))).claim(wider, 4, 0.0)
+    assert larger.adjacency == wider
+
+
 def test_a_diverging_run_is_a_result():
     @dataclass(frozen=True)
     class Exploding(Algorithm):
@@ -244,7 +251,6 @@ def test_a_diverging_run_is_a_result():
 
 
 # ── Ctrl-C ──────────────────────────────────────────────────────────────────────────────────────────────
-
 INTERRUPTED = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -277,7 +283,6 @@ def test_ctrl_c_ends_a_simulation_early_with_what_it_has():
 
 
 # ── bad input ───────────────────────────────────────────────────────────────────────────────────────────
-
 BAD = {
     "agents": (lambda: simulation(descent(), topology=ring(5)), "problem"),
     "replicas": (lambda: simulation(descent(), replicas=0), "replicas"),

@@ -116,9 +116,7 @@ def lemma_1(
     hat = 1 - gamma * (1 - np.abs(np.linalg.eigvalsh(W - np.ones((n, n)) / n)).max())
     g, a = gamma * spread, step * L
     G = np.array([
-        [hat, 0, step, g, 0],
-        [a, 1 - step * mu, 0, 0, 0],
-        [L * (g + a), a * L, a + hat, L * g, g],
+        [hat, 0, step, g, 0], [a, 1 - step * mu, 0, 0, 0], [L * (g + a), a * L, a + hat, L * g, g],
         [root * (g + a), root * a, root * step, root * (g + 1), 0],
         [root * L * (g + a), root * a * L, root * (a + g), root * L * g, root * (g + 1)],
     ])  # fmt: skip

@@ -61,7 +61,6 @@ def mr_admm(
             x[k + 1, i] = exacts[i](centers[i], float(steps[i]))
         g = -2 * lam[k] - 2 * eta * m * x[k + 1] + eta * sums
         lam[k + 1] = lam[k] + dual_step / 2 * differences(A, x[k + 1])
-
         force = g + 2 * lam[k + 1] + eta * differences(A, x[k + 1])
         x[k + 2] = x[k + 1] - force / (2 * eta * m + linearization)
         lam[k + 2] = lam[k + 1] + dual_step / 2 * differences(A, x[k + 2])

@@ -62,19 +62,16 @@ def recal(
     shields = drawn(shield, (activations, dimension))
     keys = ("u", "u_noisy", "x", "y", "lam", "gradient", "point")
     history = {key: np.empty((activations, dimension)) for key in keys}
-
     beta = 1.0 / (2 * (n + 1))
     ys = np.zeros((n, dimension)) + y_first
     lams = np.zeros((n, dimension))
     u_exact = np.zeros(dimension)
     u_noisy = np.zeros(dimension)
     x = np.zeros(dimension) + x_first
-
     for k in range(activations):
         i = route[k]
         y_i = ys[i].copy()
         lam_i = lams[i].copy()
-
         gradient = gradients[i](y_i)
         lam_half = lam_i + beta * (x - y_i)
         argument = x - (u_noisy + lam_half - lam_i)
@@ -86,17 +83,14 @@ def recal(
         u_before = u_exact if reading == "as_analysed" else u_noisy
         u_next = u_before + lam_next - lam_i
         sent = u_next - epsilon[k]
-
         if reading == "told":
             ys[i] = x_next - (sent - u_noisy) / beta
             lams[i] = lam_i + (sent - u_noisy)
         else:
             ys[i] = y_next
             lams[i] = lam_next
-
         row = (u_next, sent, x_next, ys[i], lams[i], gradient, y_i)
         for key, value in zip(keys, row, strict=True):
             history[key][k] = value
         u_exact, u_noisy, x = u_next, sent, x_next
-
     return history

@@ -23,7 +23,6 @@ algorithms:
 attacks: {images: true}
 audit: {agent: 1, trials: 100, chunk: 100}
 """
-
 TINY = """\
 name: tiny
 problem: {kind: ridge, data: {name: synthetic, kind: regression, records: 20, dimension: 2}, ridge: 0.5}

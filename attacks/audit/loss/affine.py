@@ -9,8 +9,8 @@ differ then; so with A d = Δ, z′ = z″ + d explains the messages in the othe
 
 This is the loss of who sees the wire alone: nothing is granted. A is found by moving each number of a release in turn
 and replaying the agent's code. Nothing is said (None) where a law is not Gaussian, where the map is not affine, is
-another one in the other world or for another transcript, where a release moves nothing, and where its rank is not
-clear.
+another one in the other world or for another transcript, where a release moves nothing, unless it is of no data and
+does nothing when it is drawn anew, and where its rank is not clear.
 """
 
 import math
@@ -30,6 +30,10 @@ FEWEST = 8
 """Transcripts, at least, whose maps are compared."""
 _SAME = 1e-9
 """Relative: maps that differ by less are one."""
+_ROOM = 64 * float(np.finfo(float).eps)
+"""Relative: what rounding may change of a number that a noise does not move."""
+_FACTORS = (1.0, 1.0, 1.0, 1.0, 2.0, 4.0, 8.0, 16.0)
+"""Times so many deviations a noise that moves nothing is drawn anew, in every transcript: it has to do nothing."""
 _CLEAR = 1e-7
 _NONE = 1e-12
 """A singular value of the map, its rows scaled, is above this share of the largest (`_CLEAR`), or below this one."""
@@ -67,7 +71,8 @@ def priced(mine: Replayed, theirs: Replayed, releases: Sequence[Array], again: t
     if not _fits(mine, theirs) or len(releases) != len(mine.releases):
         return None
     try:
-        here, there = (_mapped(one, releases, run) for one, run in zip((mine, theirs), again, strict=True))
+        dataless = [np.array_equal(a.value, b.value) for a, b in zip(mine.releases, theirs.releases, strict=True)]
+        here, there = (_mapped(one, releases, run, dataless) for one, run in zip((mine, theirs), again, strict=True))
     except NetsimError:
         return None
     if here is None or there is None or here.rows.shape != there.rows.shape:
@@ -117,8 +122,9 @@ def _whitened(one: Replayed) -> Array:
     return np.concatenate([((r.observed - r.value) / r.stddev).T for r in one.releases])
 
 
-def _mapped(one: Replayed, releases: Sequence[Array], again: Again) -> _Map | None:
-    """A of one hypothesis, at the releases drawn; None where it is no affine map, or not the same for all."""
+def _mapped(one: Replayed, releases: Sequence[Array], again: Again, dataless: Sequence[bool]) -> _Map | None:
+    """A of one hypothesis, at the releases drawn; None where it is no affine map, or not the same for all. Releases
+    that are `dataless` have the same value in both worlds."""
     stddev = np.concatenate([r.stddev[0] for r in one.releases])
     ends = np.cumsum([0, *(r.value.shape[-1] for r in one.releases)]).tolist()
     visible = [t for t, r in enumerate(one.releases) if r.sent_in is not None]
@@ -132,7 +138,8 @@ def _mapped(one: Replayed, releases: Sequence[Array], again: Again) -> _Map | No
     values, compared = seen(one)
     moves: Array = np.zeros((len(stddev), len(stddev)))
     effects: Array = np.zeros((len(compared), len(stddev)))
-    drawn = np.random.default_rng(0).standard_normal(len(stddev))
+    rng = np.random.default_rng(0)
+    drawn = rng.standard_normal(len(stddev))
     drawn[[k for t in visible for k in range(ends[t], ends[t + 1])]] = 0.0
     together = list(releases)
     for t in sorted(set(range(len(one.releases))) - set(visible)):
@@ -142,16 +149,27 @@ def _mapped(one: Replayed, releases: Sequence[Array], again: Again) -> _Map | No
             run = again([r + step if s == t else r for s, r in enumerate(releases)])
             if run.departure is not None or len(run.comparisons) != len(one.comparisons):
                 return None
-            moved = [(new - old) / size for new, old in zip(seen(run), (values, compared), strict=True)]
+            moved = [_moved(*both, size) / size for both in zip(seen(run), (values, compared), strict=True)]
             for column, change in zip((moves[:, k], effects[:, k]), moved, strict=True):
                 if np.any(np.abs(change - change[:, :1]) > _SAME * np.max(np.abs(change), initial=_NONE)):
                     return None
                 column[:] = change[:, 0]
             together[t] = together[t] + drawn[k] * step
             drawn[k] *= size
-    hidden = drawn != 0
-    if not np.all(np.any(effects[:, hidden] != 0, axis=0) | np.any(moves[:, hidden] != 0, axis=0)):
-        return None  # a threshold far away looks like this too
+    idle = (drawn != 0) & ~np.any(effects != 0, axis=0) & ~np.any(moves != 0, axis=0)
+    if any(np.any(idle[ends[t] : ends[t + 1]]) and not dataless[t] for t in range(len(dataless))):
+        return None
+    for factor in _FACTORS if np.any(idle) else ():  # a threshold far away looks like this too
+        deviations = np.where(idle, factor * stddev, 0.0)
+        anew = [
+            d * rng.standard_normal(r.shape) for r, d in zip(releases, np.split(deviations, ends[1:-1]), strict=True)
+        ]
+        run = again([r + change for r, change in zip(releases, anew, strict=True)])
+        if run.departure is not None or len(run.comparisons) != len(one.comparisons):
+            return None
+        size = max(float(np.max(np.abs(change))) for change in anew)
+        if any(np.any(_moved(*both, size)) for both in zip(seen(run), (values, compared), strict=True)):
+            return None
     for factor in (1.0, -4.0):
         run = again([r + factor * (m - r) for r, m in zip(releases, together, strict=True)])
         if run.departure is not None or len(run.comparisons) != len(one.comparisons):
@@ -172,6 +190,12 @@ def _mapped(one: Replayed, releases: Sequence[Array], again: Again) -> _Map | No
         first = float(np.min(touched, initial=math.inf))
         exposed.append(first if release.sent_in is None else float(release.sent_in))
     return _Map(rows, places, tuple(exposed))
+
+
+def _moved(new: Array, old: Array, size: float) -> Array:
+    """Changes of numbers, (numbers, replicas), by noise that was moved by `size`; 0 where rounding may be all."""
+    room = _ROOM * (np.max(np.abs(old), axis=1, keepdims=True, initial=0.0) + size)
+    return np.where(np.abs(new - old) > room, new - old, 0.0)
 
 
 def _in_order(exposed: Sequence[float]) -> list[float]:

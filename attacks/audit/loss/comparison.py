@@ -23,6 +23,7 @@ import numpy as np
 
 from attacks.audit.loss.affine import Again, Priced, priced
 from attacks.audit.loss.codes import code_loss, product_form
+from attacks.audit.loss.decoys import Mixed, mixed
 from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.noise_check import NOTHING, NoiseScores, check_draws, check_law
 from attacks.audit.loss.release_cost import Ratio, cost_and_shifts
@@ -306,11 +307,13 @@ class WorldComparison:
     makes at another point: an upper bound for one who sees the wire. `complete` is false where the other world makes
     more releases than there were, which ends its replay. `bare` (replicas,) is the first message that no noise of the
     other world explains, granted nothing, and `inexplicable` that message. `rounded`: releases are on the wire as
-    codes, of which `steps` are exact, and `cost` bounds them. `coded` (releases, replicas): what the codes of the
-    first releases add to the loss, or less, where `steps` are of who is granted the releases. `measured`: the shifts
-    of Laplace releases, by those of first transcripts. `log_weights`: those of the sample. `tossed`: some agent
-    tossed private coins. `secret`: other coins of the audited one explain what was sent as well, with other values or
-    other noise, so that who does not know them sees less than a replay. `computed`: that of the sample.
+    codes, of which `steps` are exact, and `cost` bounds them. `scores` (replicas,): what the wire alone says, no
+    losses, where from `granted_from` on `steps` are of who has what was granted among decoys, which `cost` bounds too
+    (`attacks.audit.loss.decoys`). `coded` (releases, replicas): what the codes of the first releases add to the loss,
+    or less, where `steps` are of who is granted the releases. `measured`: the shifts of Laplace releases, by those of
+    first transcripts. `log_weights`: those of the sample. `tossed`: some agent tossed private coins. `secret`:
+    other coins of the audited one explain what was sent as well, with other values or other noise, so that who does
+    not know them sees less than a replay. `computed`: that of the sample.
     """
 
     steps: Array
@@ -328,6 +331,7 @@ class WorldComparison:
     bare: Array
     inexplicable: UnprotectedMessage | None
     rounded: bool = False
+    scores: Array | None = None
     coded: Array | None = None
     measured: Measured | None = None
     details: Details = field(default_factory=Details)
@@ -362,6 +366,7 @@ class WorldComparison:
             steps=(self.steps if self.coded is None else self.coded)[:length],
             coded=None,
             rounded=self.rounded or self.coded is not None,
+            scores=None,
             cost=self.cost[:length],
             laws=self.laws[:length],
             sent_in=self.sent_in[:length],
@@ -445,6 +450,14 @@ class Reproduced:
             self.mine, theirs, self.sample.releases, (self._again(self.true, self.sample), self._again(other, there))
         )
 
+    def _among_decoys(self, theirs: Replayed, other: Hypothesis, there: Sample) -> Mixed | None:
+        """Loss of who has the releases that no message carries among decoys."""
+        if not self.sample.view.public.codec.lossless:
+            return None
+        return mixed(
+            self.mine, theirs, self.sample.releases, (self._again(self.true, self.sample), self._again(other, there))
+        )
+
     def compared(
         self,
         other: Hypothesis,
@@ -522,7 +535,11 @@ class Reproduced:
             np.array([cost for cost, _ in charges]).reshape(len(pairs), replicas),
             tuple(math.inf if a.sent_in is None else a.sent_in for a, _ in pairs),
         )
-        spent = inside or granted
+        spent, decoys = inside or granted, None
+        if inside is None and wire is None and hidden:
+            decoys = self._among_decoys(theirs, other, tossed)
+        if decoys is not None:
+            spent = spent._replace(steps=decoys.steps)
         coded = None if wire is None else wire.steps
         if wire is not None:
             whole = math.isinf(wire.until) and product_form(public.codec)
@@ -544,6 +561,7 @@ class Reproduced:
             bare=bare,
             inexplicable=inexplicable,
             rounded=wire is not None and coded is None,
+            scores=None if decoys is None else decoys.scores,
             coded=coded,
             measured=Measured.of(pairs, charges, reference) if scored else None,
             details=details,

@@ -59,7 +59,8 @@ class Level:
 class _Shape:
     """Structure common to the transcripts of a direction: the longest list of releases, and the messages they are in.
 
-    `laws` are `object` where transcripts do not agree; `in_step`: all carry their releases in the same messages.
+    `laws` are `object` where transcripts do not agree; `in_step`: all carry their releases in the same messages;
+    `bounded`: costs bound the losses, and are not those of what was seen.
     """
 
     laws: tuple[type, ...]
@@ -67,18 +68,22 @@ class _Shape:
     dates: tuple[int, ...]
     in_step: bool
     rounded: bool
+    bounded: bool
 
     @classmethod
     def of(cls, parts: Iterable[WorldComparison]) -> "_Shape":
-        longest = cls((), (), (), True, False)
+        longest = cls((), (), (), True, False, False)
         alike = in_step = True
         for part in parts:
-            one = cls(part.laws, part.sent_in, part.dates, True, part.rounded)
+            one = cls(
+                part.laws, part.sent_in, part.dates, True, part.rounded, part.rounded or part.scores is not None
+            )
             short, long = (one, longest) if len(one.laws) <= len(longest.laws) else (longest, one)
             alike = alike and short.laws == long.laws[: len(short.laws)]
             in_step = in_step and short.sent_in == long.sent_in[: len(short.sent_in)]
             dates = max(longest.dates, one.dates, key=len)
-            longest = replace(long, dates=dates, rounded=longest.rounded or one.rounded)
+            rounded, bounded = longest.rounded or one.rounded, longest.bounded or one.bounded
+            longest = replace(long, dates=dates, rounded=rounded, bounded=bounded)
         laws = longest.laws if alike else (object,) * len(longest.laws)
         return replace(longest, laws=laws, in_step=in_step)
 
@@ -183,13 +188,13 @@ class _Pool:
         sampled = epsilon_from_losses(self.losses, self.delta, 1 - self._side, tilted)
         lower, upper = sampled.lower, sampled.upper
         if self._gaussian(whole):
-            lower = lower if self.shape.rounded else max(lower, self._cheapest(whole))
+            lower = lower if self.shape.bounded else max(lower, self._cheapest(whole))
             if self._unseen < self.delta:
                 dearest = math.sqrt(whole.most) + SLACK
                 upper = max(min(upper, gaussian_epsilon(dearest, self.delta - self._unseen)), lower)
         elif (measured := self._products) is not None:
             found = measured.enclosed(self.delta, 1 - self._side)
-            lower = lower if self.shape.rounded else max(lower, found.lower)
+            lower = lower if self.shape.bounded else max(lower, found.lower)
             upper = max(min(upper, found.upper), lower)
         return Interval(lower, min(max(estimate, lower), upper), upper, self.confidence), by_formula
 
@@ -297,11 +302,11 @@ class _Pool:
         if math.isfinite(largest) and largest - level.least <= CONSTANT * largest:
             if largest <= SLACK**2:
                 return 0.0, True
-            if laws_with_cost(level.laws) == {Gaussian} and not self.shape.rounded:
+            if laws_with_cost(level.laws) == {Gaussian} and not self.shape.bounded:
                 return gaussian_epsilon(math.sqrt(largest), self.delta), True
-            if level.product is not None and self.delta > 0 and not self.shape.rounded:
+            if level.product is not None and self.delta > 0 and not self.shape.bounded:
                 return product_epsilon(level.product, self.delta), True
-            if laws_with_cost(level.laws) <= PURE and self.delta == 0 and not self.shape.rounded:
+            if laws_with_cost(level.laws) <= PURE and self.delta == 0 and not self.shape.bounded:
                 return largest, True
         if self.delta == 0:
             return self._witnessed(level), False
@@ -313,7 +318,7 @@ class _Pool:
         """Lower end that needs no betting: for the levels on the way, of which there are many."""
         if self.delta == 0:
             return self._witnessed(level)
-        if self._gaussian(level) and not self.shape.rounded:
+        if self._gaussian(level) and not self.shape.bounded:
             return self._cheapest(level)
         return math.inf if leaks(level.infinite, self.leaked.size, self.delta, self._side / 2) else 0.0
 
@@ -356,6 +361,13 @@ def _uncovered(part: WorldComparison, cut: float) -> list[UnprotectedMessage]:
     return [u for u in (part.uncovered, part.inexplicable) if u is not None and u.message < cut]
 
 
+def _scores(parts: Iterable[WorldComparison], losses: Array) -> Array:
+    """Those of the samples where all have some, ∞ with an unprotected message; else their `losses` on the wire."""
+    found = [part.scores for part in parts]
+    some = [one for one in found if one is not None]
+    return np.where(np.isinf(losses), losses, np.concatenate(some)) if some and len(some) == len(found) else losses
+
+
 def _weighted(part: WorldComparison) -> Weighted:
     """Losses and ln of the weights of tilted transcripts."""
     assert part.log_weights is not None
@@ -373,21 +385,23 @@ class ExactLoss:
     `epsilon` encloses ε(δ) of this pair for an adversary at the agent's door. Its estimate is `by_formula` where
     releases are Gaussian or Laplace (δ > 0; a product of both, by quadrature) or Laplace alone (δ = 0) and make the
     same differences in all transcripts, or there are none; else the sample's, also where the codec rounded the
-    releases: their cost before that bounds from above only. At δ > 0 its ends come from the sampled losses and from
-    an envelope of all transcripts (`attacks.audit.loss.envelopes`). For Gaussian releases that is the cost: with m
-    and M the least and greatest Σ‖Δ_t‖₂²/σ_t² of N transcripts, another one costs less than m, or more than M, with
-    probability at most p each (Clopper–Pearson for 0 of N), and δ_√m(ε) − p ≤ δ(ε) ≤ δ_√M(ε) + p: stopped before it
-    costs more than M the mechanism is √M-GDP (a privacy filter). At δ = 0 the lower end is the largest loss seen, or
-    ∞ if a Gaussian release depends on the data, and there is no upper end: transcripts never seen may cost more.
+    releases, or what was granted is among decoys: their cost before that bounds from above only. At δ > 0 its ends
+    come from the sampled losses and from an envelope of all transcripts (`attacks.audit.loss.envelopes`). For
+    Gaussian releases that is the cost: with m and M the least and greatest Σ‖Δ_t‖₂²/σ_t² of N transcripts, another
+    one costs less than m, or more than M, with probability at most p each (Clopper–Pearson for 0 of N), and δ_√m(ε) −
+    p ≤ δ(ε) ≤ δ_√M(ε) + p: stopped before it costs more than M the mechanism is √M-GDP (a privacy filter). At δ = 0
+    the lower end is the largest loss seen, or ∞ if a Gaussian release depends on the data, and there is no upper end:
+    transcripts never seen may cost more.
 
-    `losses` (transcripts,) in nats, ∞ with an unprotected message; `course` (releases, transcripts) has those of the
-    first `COURSE` by each release; `leaks` is the share of infinite losses, `uncovered` the first message that made
-    one, `faint` a difference that may be rounding. From activation `granted_from` on (∞: never) some release is not
-    on the wire verbatim and had to be granted: the upper end is for an adversary who knows it; the lower end,
-    `losses` and `uncovered` look at earlier messages only. From `unreliable_from` on the noise drowned in rounding:
-    nothing later was looked at, and the upper end is ∞. `silent`: the agent sent nothing. `dearest`: the most that
-    the releases of a transcript cost at δ = 0, for who is granted all; ∞ where none is known. `aimed`: the lower end
-    is that of a transcript whose noise was given the worst signs.
+    `losses` (transcripts,) in nats, ∞ with an unprotected message; `scores` those, or what the wire alone says of all
+    that was sent, where releases had to be granted (`attacks.audit.loss.decoys`); `course` (releases, transcripts)
+    has those of the first `COURSE` by each release; `leaks` is the share of infinite losses, `uncovered` the first
+    message that made one, `faint` a difference that may be rounding. From activation `granted_from` on (∞: never)
+    some release is not on the wire verbatim and had to be granted: the upper end is for an adversary who knows it;
+    the lower end, `losses` and `uncovered` look at earlier messages only. From `unreliable_from` on the noise drowned
+    in rounding: nothing later was looked at, and the upper end is ∞. `silent`: the agent sent nothing. `dearest`: the
+    most that the releases of a transcript cost at δ = 0, for who is granted all; ∞ where none is known. `aimed`: the
+    lower end is that of a transcript whose noise was given the worst signs.
     """
 
     epsilon: Interval
@@ -404,6 +418,7 @@ class ExactLoss:
     unreliable_from: int | None
     silent: bool
     dearest: float
+    scores: Array
     aimed: bool = False
 
     @classmethod
@@ -462,6 +477,7 @@ class ExactLoss:
             unreliable_from=min(unreliable, default=None),
             silent=not shape.dates,
             dearest=everything.most if closed and laws_with_cost(shape.laws) <= PURE else math.inf,
+            scores=_scores(parts, wire.losses),
         )
 
     def with_worst_case(self, part: WorldComparison, cut: float) -> "ExactLoss":

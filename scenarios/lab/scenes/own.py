@@ -18,7 +18,7 @@ import numpy as np
 
 from attacks.audit.audit import AuditResult, audit
 from attacks.audit.pair import Pair, Simulate
-from attacks.audit.verdict import Verdict
+from attacks.audit.verdict import BROKEN, Verdict
 from attacks.audit.witness import find
 from attacks.inference import through_probe
 from attacks.replay import replay
@@ -42,12 +42,12 @@ AGENTS, AGENT, DIMENSION, REPLICAS, TRIALS = 4, 1, 4, 50, 200
 STEEP = 1e6
 """A gradient moved by so much is clipped whatever the point."""
 SEED = 0
-BROKEN = (Verdict.UNPROTECTED, Verdict.REFUTED)
 WAYS = {"even": "in all coordinates alike", "coordinate": "in one coordinate"}
 EXACT = 1e-6
 """A relative error below which a gradient counts as known."""
 _ORDER = (
-    *BROKEN,
+    Verdict.UNPROTECTED,
+    Verdict.REFUTED,
     Verdict.UNDEFINED,
     Verdict.NO_CLAIM,
     Verdict.VACUOUS,

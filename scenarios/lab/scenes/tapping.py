@@ -55,7 +55,7 @@ def source(change: str, scale: float) -> str:
     return text.replace("else 0.3", f"else {scale:g}").replace("zlib\n", "zlib\n\nrandom.seed(4)\n", 1)
 
 
-def scenario(scale: float) -> dict[str, object]:
+def _scenario(scale: float) -> dict[str, object]:
     """The scenario, in the words of its file: that of docs/tap-your-own.md, with this noise."""
     algorithm = {"kind": "private_gradient_descent", "rounds": ROUNDS, "step": 0.1, "scale": scale}
     data = {"name": "synthetic", "kind": "regression", "records": 40, "dimension": DIMENSION}
@@ -153,7 +153,7 @@ def tapped(text: str, scale: float) -> _Tapped | str:
 
 @lru_cache(64)
 def _tapped(text: str, scale: float) -> _Tapped | str:
-    experiment = planned(scenario(scale))
+    experiment = planned(_scenario(scale))
     simulation = experiment.subjects[0].simulation
     door = Adversary("door", links=(), nodes=(AGENT,))
     simulation = replace(simulation, adversaries=(*simulation.adversaries, door))

@@ -419,7 +419,7 @@ def roc(shown: Sequence[tuple[Finding, Series]]) -> Chart | None:
     played = [(name, game, look) for name, game, look in games if isinstance(game, MembershipResult)]
     if not played:
         return None
-    edges = borders(played)
+    edges = _borders(played)
     with canvas(WIDTH, HEIGHT) as (figure, plot):
         plot.plot([0, 1], [0, 1], color=INK, alpha=0.5, linewidth=1, linestyle=(0, (2, 2)))
         for _, game, look in played:
@@ -453,7 +453,7 @@ def roc(shown: Sequence[tuple[Finding, Series]]) -> Chart | None:
     return Chart("How well is it recognized?", drawing, key, (caption,))
 
 
-def borders(played: Played) -> list[tuple[float, float, str]]:
+def _borders(played: Played) -> list[tuple[float, float, str]]:
     """ε, δ and colour of each border: in ink where all algorithms claim the same, else in that of its own, so that
     nobody is measured by what another one claims. One that is no more than the figure's frame is left out."""
     claims = [(game.claim, look) for _, game, look in played]

@@ -23,10 +23,9 @@ from scenarios.render.page.drawing import (
 )
 from scenarios.render.sentences import Finding, moment, word
 from scenarios.results.audit import AuditResult
-from scenarios.results.budgets import OverTime
+from scenarios.results.budgets import LossBreakdown, LossPart, OverTime
 from scenarios.results.findings import Entry as Algorithm
 from scenarios.results.findings import judged
-from scenarios.results.losses import LossBreakdown, LossPart
 from scenarios.results.numbers import MISSING, all_known, at_least, count, exact, known, show
 from scenarios.results.tree import AuditSummary
 
@@ -264,14 +263,14 @@ def loss_charts(one: Finding, name: str) -> list[Chart]:
     if not isinstance(one.entry.audit, AuditResult):
         return []
     drawn = (
-        over_time(one.entry.over_time, f"{name}-time") if one.entry.over_time else None,
+        _over_time(one.entry.over_time, f"{name}-time") if one.entry.over_time else None,
         _bars(one.entry.audit, f"{name}-bars"),
     )
     return [chart for chart in drawn if chart is not None]
 
 
 # ── ε over time ─────────────────────────────────────────────────────────────────────────────────────────
-def over_time(time: OverTime, name: str) -> Chart | None:
+def _over_time(time: OverTime, name: str) -> Chart | None:
     """Claimed, exact and audited ε by activation, the region where ε means nothing, and the first violation.
 
     None where no curve has more than a point.

@@ -65,7 +65,7 @@ def scene(results: Results, ordered: Sequence[Finding]) -> dict[str, object] | N
         "measures": _MEASURES,
         "skills": {key: words for key, words in _SKILLS.items() if any(key in _rings(a, 0) for a in entries)},
     }
-    played = [(a, a.timeline, one) for a in entries if a.timeline and (one := encoded(a)) is not None]
+    played = [(a, a.timeline, one) for a in entries if a.timeline and (one := _encoded(a)) is not None]
     if not played:
         return found
     script = Path(__file__).with_name("timeline.js").read_text(encoding="utf-8")
@@ -187,7 +187,7 @@ def _busiest(loads: LinkLoads) -> list[int]:
 
 
 # ── packets to play ─────────────────────────────────────────────────────────────────────────────────────
-def encoded(entry: AlgorithmResult) -> dict[str, object] | None:
+def _encoded(entry: AlgorithmResult) -> dict[str, object] | None:
     """One algorithm's packets as the script reads them; None where it has none to play."""
     timeline = entry.timeline
     if timeline is None or not timeline.sent:

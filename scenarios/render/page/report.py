@@ -83,7 +83,7 @@ def page(results: Results) -> str:
 
 def figures(results: Results) -> list[Chart]:
     """Every figure of the page, and a plain network in place of the one that plays."""
-    requested = cast("list[Chart]", reproduction(results)["figures"])
+    requested = cast("list[Chart]", _reproduction(results)["figures"])
     if results.variants is not None:
         return [*_epsilons_of(results), *requested]
     ordered = Finding.ranked(results)
@@ -108,7 +108,7 @@ def figures(results: Results) -> list[Chart]:
 def _run(results: Results) -> str:
     ordered = Finding.ranked(results)
     shown = [(one, Series(k)) for k, one in enumerate(ordered)]
-    net, paper = results.network, reproduction(results)
+    net, paper = results.network, _reproduction(results)
     settings: dict[str, list[str]] = {}
     for term, text in net.settings if net else ():
         settings.setdefault(term, []).append(text)
@@ -301,7 +301,7 @@ def _study(results: Results) -> str:
                 if one.reconstructions and one.reconstructions.attacks
             ],
             summaries={"repeat": f"seed {results.seed}"},
-            **_shared(results, "variants", reproduction(results)),
+            **_shared(results, "variants", _reproduction(results)),
         )
     )
 
@@ -328,7 +328,7 @@ _CHECK_LINES, _FIGURE_LINES = 4, 21
 """The height of a check with one answer, and of a figure, in lines of text."""
 
 
-def reproduction(results: Results) -> dict[str, object]:
+def _reproduction(results: Results) -> dict[str, object]:
     """The figures that a scenario requests and, where it reproduces a paper's item, its checks, equal answers in one.
 
     `absent` is missing from two figures or more; `beside` counts the figures about as tall as the table of checks.

@@ -212,7 +212,7 @@ def figures(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ())
     return found
 
 
-def constant(table: SweptTable) -> list[str]:
+def _constant(table: SweptTable) -> list[str]:
     """Quantities that are the same at every point, of each algorithm."""
     found: list[str] = []
     several = len({row.get("algorithm") for row in table.rows}) > 1
@@ -254,7 +254,7 @@ def sweep_page(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = 
             cells=[[_cell(row.get(name)) for name in shown] for row in table.rows[:_ROWS]],
             more=max(0, len(table.rows) - _ROWS),
             command=table.command,
-            constant=constant(table),
+            constant=_constant(table),
             version=table.version,
         )
     )

@@ -28,13 +28,9 @@ ALTERED = ActiveAdversary("mallory", ((0, 1),), (Alter(AddGaussian(1.0)),), dire
 def overheard(meddler, *, links=LinkLaw(), adversary=Adversary()):  # noqa: B008
     problem = synthetic_problem()
     return Simulation(
-        problem,
-        topology.ring(5),
-        NOISELESS,
-        NetworkSettings(links, active_adversaries=(meddler,)),
-        adversaries=(adversary,),
-        seed=2,
-    ).run()
+        problem, topology.ring(5), NOISELESS, NetworkSettings(links, active_adversaries=(meddler,)),
+        adversaries=(adversary,), seed=2,
+    ).run()  # fmt: skip
 
 
 def errors_by_agent(run):

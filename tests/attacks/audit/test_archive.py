@@ -86,7 +86,7 @@ def test_processes_change_nothing(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_torn_file_is_made_again(tmp_path):
+def test_a_torn_file_is_made_again_and_evidence_of_something_else_is_not_used(tmp_path):
     simulation, pair = quadratic_world(FAULTY)
     simulate = worlds(simulation, 1, pair.hypotheses[1], 50)
     archive = Archive.at(tmp_path / "evidence", "this audit")
@@ -98,12 +98,6 @@ def test_a_torn_file_is_made_again(tmp_path):
     assert audit_result(second) == audit_result(first)
     assert second.witness == first.witness
     assert len(again.done) == 1
-
-
-@pytest.mark.slow
-def test_evidence_of_something_else_is_not_used(tmp_path):
-    simulation, pair = quadratic_world(FAULTY)
-    simulate = worlds(simulation, 1, pair.hypotheses[1], 50)
     judged(simulate, pair, Archive.at(tmp_path / "evidence", "this audit"))
     again = Stopped(simulate, 99)
     judged(again, pair, Archive.at(tmp_path / "evidence", "another audit"))

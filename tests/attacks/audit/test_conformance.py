@@ -114,13 +114,9 @@ def test_who_follows_with_coins_of_its_own_is_not_accused():
 
 
 WRONG = {
-    "no noise": "there is no noise",
-    "half": "another law",
-    "late": "another law",
-    "repeated": "another law",
-    "step": "another law",
-    "name": "the algorithm sends 'x' in exchange message 0, not 'y'",
-}
+    "no noise": "there is no noise", "half": "another law", "late": "another law", "repeated": "another law",
+    "step": "another law", "name": "the algorithm sends 'x' in exchange message 0, not 'y'",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("wrong", WRONG)

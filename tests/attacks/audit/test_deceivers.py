@@ -237,26 +237,16 @@ BARE, LOUD = Verdict.UNPROTECTED, Verdict.REFUTED
 @pytest.mark.parametrize(
     ("deceiver", "caught"),
     [
-        (OrderOfFields, BARE),
-        (OrderOfKinds, BARE),
-        (BehindManyDummies, BARE),
-        (BesideASquare, BARE),
-        (BesideInfinity, BARE),
-        (BesideTheLargest, BARE),
-        (Small, BARE),
-        (AfterADrownedRelease, LOUD),
-        (ScaleOverwritten, LOUD),
-        (LyingMechanism, "quantiles are not those of its density"),
+        (OrderOfFields, BARE), (OrderOfKinds, BARE), (BehindManyDummies, BARE), (BesideASquare, BARE),
+        (BesideInfinity, BARE), (BesideTheLargest, BARE), (Small, BARE), (AfterADrownedRelease, LOUD),
+        (ScaleOverwritten, LOUD), (LyingMechanism, "quantiles are not those of its density"),
         (LyingCodec, "numbers of one of its `cells`"),
         (SeededMechanism, "Seeded: .* it repeats, depends on the value"),
-        (TruncatedMechanism, "Truncated: .* by its tails"),
-        (AloneOnly, "for replica 0 alone than for all"),
-        (FewOnly, "by how many they are"),
-        (AllButTheseCounts, "by how many they are"),
-        (BesideAGiant, BARE),
+        (TruncatedMechanism, "Truncated: .* by its tails"), (AloneOnly, "for replica 0 alone than for all"),
+        (FewOnly, "by how many they are"), (AllButTheseCounts, "by how many they are"), (BesideAGiant, BARE),
         (AtANeighborsToss, BARE),
     ],
-)
+)  # fmt: skip
 def test_a_deceiver_is_caught_and_its_sound_twin_is_not(deceiver, caught):
     def verdict(sound):
         simulation, pair = quadratic_world(deceiver(sound))
@@ -375,14 +365,10 @@ class TwiceTheSame(Searched):
 @pytest.mark.parametrize(
     ("deceiver", "options"),
     [
-        (Bump, ()),
-        (Wave, ()),
-        (Band, ()),
-        (Differences, ()),
-        (BeyondABillion, ()),
+        (Bump, ()), (Wave, ()), (Band, ()), (Differences, ()), (BeyondABillion, ()),
         (AgentSix, ("topology.agents=8",)),
     ],
-)
+)  # fmt: skip
 def test_a_plain_audit_finds_the_data_or_the_agent(deceiver, options):
     found = {sound: scenarios.audit(deceiver(sound), 1.0, *options, trials=100).verdict for sound in (False, True)}
     assert found[False] in ("refuted", "unprotected")

@@ -204,13 +204,16 @@ class TestSelfChecks:
 
 
 class TestDescent:
-    def test_private_descent_is_consistent_and_its_budget_grows_by_the_round(self):
+    def flipped(self):
         """All labels of one agent flipped: the largest change that clipping allows."""
-        problem = synthetic_problem()
         algorithm = PrivateGradientDescent(6, Constant(0.3), Constant(0.3), Clip(0.1))
-        simulation = Simulation(problem, ring(5), algorithm)
-        own = problem.objectives[1]
+        simulation = Simulation(synthetic_problem(), ring(5), algorithm)
+        own = simulation.problem.objectives[1]
         pair = Pair(1, (own, LogisticLoss(own.features, -own.labels, own.ridge)), "all labels flipped")
+        return algorithm, simulation, pair
+
+    def test_private_descent_is_consistent_and_its_budget_grows_by_the_round(self):
+        algorithm, simulation, pair = self.flipped()
         claim = algorithm.claim(Adjacency(math.inf, "agent"), simulation.setting(6), 0.0)
         found = judged(simulation, pair, claim, trials=2000)
         assert claim.epsilon == pytest.approx(5 * 2 * 0.1 * 0.3 / 0.3)
@@ -224,47 +227,35 @@ class TestDescent:
 
     def test_half_the_noise_is_refuted(self):
         """The broken twin: the claim of scale b for an algorithm that uses b/3."""
-        problem = synthetic_problem()
-        sound = PrivateGradientDescent(6, Constant(0.3), Constant(0.3), Clip(0.1))
-        broken = replace(sound, scale=Constant(0.1))
-        simulation = Simulation(problem, ring(5), broken)
-        own = problem.objectives[1]
-        pair = Pair(1, (own, LogisticLoss(own.features, -own.labels, own.ridge)), "all labels flipped")
+        sound, simulation, pair = self.flipped()
         claim = sound.claim(Adjacency(math.inf, "agent"), simulation.setting(6), 0.0)
-        found = judged(simulation, pair, claim, trials=2000)
+        broken = replace(simulation, algorithm=replace(sound, scale=Constant(0.1)))
+        found = judged(broken, pair, claim, trials=2000)
         assert found.judgement.verdict is Verdict.REFUTED
         assert found.first_violation is not None
 
     @pytest.mark.slow
-    def test_undefined_without_clipping(self):
+    @pytest.mark.parametrize(
+        ("rounds", "scale", "clip", "trials", "verdict"),
+        [
+            (4, 0.3, None, 400, Verdict.UNDEFINED),
+            (4, 0.01, Clip(0.1), 400, Verdict.PROVEN),  # at δ = 0 any transcript could have refuted it
+            (40, 0.01, Clip(0.1), 100, Verdict.VACUOUS),
+        ],
+        ids=["without clipping", "beyond any game and not beyond the exact loss", "too large to mean anything"],
+    )
+    def test_what_a_claim_is_worth(self, rounds, scale, clip, trials, verdict):
         problem = synthetic_problem()
-        algorithm = PrivateGradientDescent(4, Constant(0.3), Constant(0.3))
+        algorithm = PrivateGradientDescent(rounds, Constant(0.3), Constant(scale), clip)
         simulation = Simulation(problem, ring(5), algorithm)
-        claim = algorithm.claim(Adjacency(math.inf, "agent"), simulation.setting(4), 0.0)
-        found = judged(simulation, record_pair(problem), claim)
-        assert found.judgement.verdict is Verdict.UNDEFINED
-        assert "no clipping" in found.judgement.reason
-
-    @pytest.mark.slow
-    def test_a_claim_beyond_any_game_is_not_beyond_the_exact_loss(self):
-        """At δ = 0: any transcript could have refuted it. What was never seen is left open."""
-        problem = synthetic_problem()
-        algorithm = PrivateGradientDescent(4, Constant(0.3), Constant(0.01), Clip(0.1))
-        simulation = Simulation(problem, ring(5), algorithm)
-        claim = algorithm.claim(Adjacency(math.inf, "agent"), simulation.setting(4), 0.0)
-        found = judged(simulation, record_pair(problem), claim)
-        assert found.white_box.ceiling < claim.epsilon < 20
-        assert found.judgement.verdict is Verdict.PROVEN
-
-    @pytest.mark.slow
-    def test_a_budget_too_large_to_mean_anything_is_vacuous(self):
-        problem = synthetic_problem()
-        algorithm = PrivateGradientDescent(40, Constant(0.3), Constant(0.01), Clip(0.1))
-        simulation = Simulation(problem, ring(5), algorithm)
-        claim = algorithm.claim(Adjacency(math.inf, "agent"), simulation.setting(40), 0.0)
-        found = judged(simulation, record_pair(problem), claim, trials=100)
-        assert claim.epsilon > 20
-        assert found.judgement.verdict is Verdict.VACUOUS
+        claim = algorithm.claim(Adjacency(math.inf, "agent"), simulation.setting(rounds), 0.0)
+        found = judged(simulation, record_pair(problem), claim, trials=trials)
+        assert found.judgement.verdict is verdict
+        if verdict is Verdict.UNDEFINED:
+            assert "no clipping" in found.judgement.reason
+        else:
+            assert (claim.epsilon > 20) == (verdict is Verdict.VACUOUS)
+            assert found.white_box.ceiling < claim.epsilon
 
 
 def compared(steps, **fields):
@@ -296,13 +287,9 @@ def test_levels_between_two_releases_count_the_first_alone():
     hundred has an unprotected message each: what was lost by then is the first shift's, at a δ above these."""
     steps = np.array([[0.1] * 100, [5.0] * 100])
     part = compared(
-        steps,
-        cost=steps,
-        laws=(Laplace, Laplace),
-        sent_in=(0.0, 4.0),
-        dates=(1, 2, 3, 4, 5),
+        steps, cost=steps, laws=(Laplace, Laplace), sent_in=(0.0, 4.0), dates=(1, 2, 3, 4, 5),
         leaked=np.array([np.inf] * 97 + [1.0, 2.0, 3.0]),
-    )
+    )  # fmt: skip
     levels = {level.activation: level for level in ExactLoss.of([part], 0.5, 0.95).growth}
     assert sorted(levels) == [1, 2, 3, 4, 5]
     assert all(levels[k].estimate == levels[1].estimate < 0.2 for k in (2, 3, 4))

@@ -24,7 +24,6 @@ class RandomizedResponse:
     """A bit, told with probability e^ε/(1 + e^ε) and turned otherwise: losses of ±ε. A value of 0 or 1."""
 
     epsilon: float
-
     noiseless = False
 
     @property

@@ -170,7 +170,7 @@ def test_a_release_that_costs_nothing_has_no_gamma_and_others_are_at_most_one():
 @pytest.mark.slow
 def test_many_releases_are_thinned_to_the_dearest_and_sums_are_of_all():
     parts = samples(dpp2(rounds=MOST_PARTS), chunks=1)
-    found = results.loss_breakdown(Breakdown.of(1, parts), 0.95)
+    found = results._loss_breakdown(Breakdown.of(1, parts), 0.95)
     assert len(found.releases) == MOST_PARTS < found.counts.releases == 2 * MOST_PARTS
     assert found.total.count == 2 * MOST_PARTS
     kept = [row.release for row in found.releases]

@@ -11,21 +11,28 @@ import sys
 import traceback
 from dataclasses import dataclass
 from importlib import import_module
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from attacks.audit.outside import inside_node, nothing_kept
 from netsim.algorithms import Algorithm
+from netsim.claims import Adjacency
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian
+from scenarios.stages.worlds import bound_of
 from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
 
 NOISE = Gaussian(1.0)
 FILE = __file__
 CALLS, TOTAL, KEPT = {"number": 0}, 0, SimpleNamespace(last=None)
 MEMO: dict[int, float] = {}
+FIRST: dict[int, object] = {}
+LAST = None
+ELSEWHERE = ModuleType("elsewhere")
+ELSEWHERE.table = {}
 
 
 @dataclass(frozen=True)
@@ -104,18 +111,13 @@ def verdict(algorithm):
 @pytest.mark.parametrize(
     ("asked", "named"),
     [
-        (reads, "open '.*test_outside.py'"),
-        (loads, "open '.*test_outside.py'"),
-        (lists, "os.listdir"),
-        (connects, "socket"),
-        (looks_at_who_calls, "sys._getframe"),
-        (looks_at_the_heap, "gc.get_objects"),
+        (reads, "open '.*test_outside.py'"), (loads, "open '.*test_outside.py'"), (lists, "os.listdir"),
+        (connects, "socket"), (looks_at_who_calls, "sys._getframe"), (looks_at_the_heap, "gc.get_objects"),
         (counts, "changes tests.attacks.audit.test_outside.CALLS"),
         (counts_in_a_global, "changes tests.attacks.audit.test_outside.TOTAL"),
-        (keeps_the_gradient, "changes tests.attacks.audit.test_outside.KEPT"),
-        (opens_after_an_import, "open"),
+        (keeps_the_gradient, "changes tests.attacks.audit.test_outside.KEPT"), (opens_after_an_import, "open"),
     ],
-)
+)  # fmt: skip
 def test_what_reaches_past_the_node_gets_no_verdict(asked, named):
     class Mine(Asks):
         def asked(self, gradient):
@@ -204,3 +206,99 @@ def test_state_is_that_of_the_algorithm_and_its_fields():
             change()
     with nothing_kept(mine):
         pass
+
+
+@dataclass(frozen=True)
+class Remembers(Algorithm):
+    """Adds its first gradient, of the first run of all, to each that it sends: nobody is to see it change."""
+
+    kept: dict
+    last: object = None
+    shared: ClassVar[object] = None
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        node.broadcast(x=node.privatize(gradient + self.first(node.id, gradient[:1]), NOISE))
+        node.estimate(gradient)
+
+    def first(self, agent, gradient):
+        return self.kept.setdefault(agent, gradient)
+
+
+def in_a_module(_, agent, gradient):
+    return FIRST.setdefault(agent, gradient)
+
+
+def in_a_default(_, agent, gradient, table={}):  # noqa: B006
+    return table.setdefault(agent, gradient)
+
+
+def in_a_global(_, agent, gradient):
+    global LAST
+    if agent == 1:
+        LAST = gradient if LAST is None else LAST
+    return gradient if LAST is None else LAST
+
+
+def on_a_function(_, agent, gradient):
+    kept = vars(on_a_function).setdefault("kept", {})
+    return kept.setdefault(agent, gradient)
+
+
+def on_the_algorithm(self, agent, gradient):
+    name = f"of_{agent}"
+    if name not in vars(self):
+        object.__setattr__(self, name, gradient)
+    return getattr(self, name)
+
+
+def in_another_module(_, agent, gradient):
+    return ELSEWHERE.table.setdefault(agent, gradient)
+
+
+def in_a_field(self, agent, gradient):
+    if agent == 1 and self.last is None:
+        object.__setattr__(self, "last", gradient)
+    return gradient if self.last is None else self.last
+
+
+def on_the_class(self, agent, gradient):
+    if agent == 1 and self.shared is None:
+        Remembers.shared = gradient
+    return gradient if self.shared is None else self.shared
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize(
+    ("memory", "named"),
+    [
+        (Remembers.first, "the algorithm's kept"),
+        (in_a_module, r"test_outside\.FIRST"),
+        (in_a_default, "default 1 of .*in_a_default"),
+        (in_a_global, "LAST"),
+        (on_a_function, r"on_a_function\.kept"),
+        (on_the_algorithm, "the algorithm's of_1"),
+        (in_another_module, "table"),
+        (in_a_field, "the algorithm's last"),
+        (on_the_class, "Remembers.shared"),
+    ],
+)
+def test_what_the_first_run_of_all_kept_of_the_data_gets_no_verdict(memory, named):
+    class Mine(Remembers):
+        def first(self, agent, gradient):
+            return memory(self, agent, gradient)
+
+    mine = Mine({})
+    simulation, _ = quadratic_world(mine)
+    simulation.run()
+    with pytest.raises(PrivacyError, match=f"no verdict: Mine's code keeps .*{named} from one run to the next"):
+        verdict(mine)
+
+
+def test_nor_has_a_door_of_such_code_a_bound():
+    mine = Remembers({})
+    simulation, _ = quadratic_world(mine)
+    simulation.run()
+    for agent in range(3):
+        with pytest.raises(PrivacyError, match="keeps the algorithm's kept from one run to the next"):
+            bound_of(simulation, agent, Adjacency(0.25, "another target"), 1e-3)

@@ -88,14 +88,11 @@ def test_the_twin_spends_all_it_claims(fault):
 @pytest.mark.parametrize(
     ("fault", "times"),
     [
-        (Averaged, 3.0),
-        (HalfNoise, 2.0),
-        (FadingNoise, (2 + 4 + 8) / 3),
-        (L1L2MixUp, math.sqrt(DIMENSION)),
+        (Averaged, 3.0), (HalfNoise, 2.0), (FadingNoise, (2 + 4 + 8) / 3), (L1L2MixUp, math.sqrt(DIMENSION)),
         (CompositionForgotten, 3.0),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_what_a_fault_of_size_costs(fault, times):
     """By hand: three copies cost three times one, half the noise twice, noise that halves 2 + 4 + 8 for 1 + 1 + 1;
     an even change of nine coordinates √9 times its ℓ2 norm, three releases three times the budget of one."""

@@ -347,7 +347,7 @@ class ThroughTheModule(Toy):
     [
         (OneReplica, "in a run of one transcript"),
         (OneReplicaInPlace, "for replica 0 alone"),
-        (ThroughTheModule, "changes .*KEPT, which outlives a run"),
+        (ThroughTheModule, "keeps .*KEPT from one run to the next"),
     ],
 )
 def test_code_that_does_something_else_unseen_gives_no_verdict(algorithm, why):

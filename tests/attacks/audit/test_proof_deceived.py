@@ -311,9 +311,30 @@ async def longer_beyond_a_pad(node: Node) -> None:
     await node.exchange(x=noisy(node, g * np.minimum(1, np.where(beyond, 3, 1) * BOUND / (length(g) + 1e-6))))
 
 
+async def coins_refused(node: Node) -> None:
+    """Bare at one toss in 100, of a kind that cannot be listed: the code goes on without it."""
+    g = await node.gradient(node.zeros())
+    try:
+        tossed = node.coins.uniform()
+    except Exception:
+        tossed = 1.0
+    await node.exchange(x=noisy(node, clip(g) if tossed > 0.01 else g))
+
+
+async def coins_as_numbers(node: Node) -> None:
+    g = clip(await node.gradient(node.zeros()))
+    try:
+        scale = float(-np.log(node.coins.random()))
+    except Exception:
+        scale = 1.0
+    await node.exchange(x=node.privatize(g, Laplace(SCALE * scale)))
+
+
 @pytest.mark.parametrize(
     ("code", "adjacency"),
     [
+        (coins_refused, ANY),
+        (coins_as_numbers, ANY),
         (other_law, ANY),
         (other_law_by_view, ANY),
         (other_class, ANY),
@@ -395,9 +416,36 @@ async def clipped_in_place(node: Node) -> None:
     await node.exchange(x=noisy(node, g))
 
 
+async def scale_in_place(node: Node) -> None:
+    """One array holds all scales, one after the other."""
+    x, scale = node.zeros(), np.full(node.dimension, SCALE)
+    for _ in range(3):
+        x = (await node.exchange(x=node.privatize(clip(await node.gradient(x)), Laplace(scale)))).mix("x")
+        scale *= 2
+
+
+async def weights_in_place(node: Node) -> None:
+    x, weights = node.zeros(), node.weights
+    weights *= 0.5
+    for _ in range(3):
+        heard = await node.exchange(x=noisy(node, x))
+        x = heard.mix("x") - clip(await node.gradient(x))
+
+
+async def no_record(node: Node) -> None:
+    """A batch of records that coins choose, each by itself; none, at one toss in four."""
+    x = node.zeros()
+    batch = [k for k in range(2) if node.coins.random() < 0.5]
+    x = sum([clip(await node.gradient(x, [k])) for k in batch], x)
+    await node.exchange(x=noisy(node, x))
+
+
 @pytest.mark.parametrize(
     ("code", "adjacency", "epsilon"),
     [
+        (scale_in_place, ANY, (1 + 1 / 2 + 1 / 4) * 2 * BOUND / SCALE),
+        (weights_in_place, ANY, 2 * 2 * BOUND / SCALE),
+        (no_record, ANY, 2 * 2 * BOUND / SCALE),
         (padded, ANY, 2 * 2 * BOUND / SCALE),
         (padded, ADJACENT, 0.25 * 2 / SCALE),
         (padded_descent, ANY, 4 * 0.1 * 2 * 2 * BOUND / SCALE),

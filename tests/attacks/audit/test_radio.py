@@ -80,12 +80,9 @@ def test_in_a_corner_it_infers_exactly_the_agents_all_of_whose_neighbors_it_hear
     known = {i for i in near if near.issuperset(np.flatnonzero(topology.adjacency.toarray()[i]))}
     rounds = 6
     run = Simulation(
-        synthetic_problem(16),
-        topology,
-        PrivateGradientDescent(rounds, Constant(0.3)),
-        NetworkSettings(ROUGH, medium=Radio(1)),
-        adversaries=(Adversary(links=Within((0.0, 0.0), reach)),),
-    ).run()
+        synthetic_problem(16), topology, PrivateGradientDescent(rounds, Constant(0.3)),
+        NetworkSettings(ROUGH, medium=Radio(1)), adversaries=(Adversary(links=Within((0.0, 0.0), reach)),),
+    ).run()  # fmt: skip
     estimates = through_differences(run.views[0])
     assert {r.sender for r in run.views[0].transcript} == near
     assert sorted((e.agent, e.query) for e in estimates) == [(i, k) for i in sorted(known) for k in range(rounds - 1)]
@@ -100,12 +97,9 @@ def test_in_a_corner_it_follows_a_baton_as_long_as_it_hears_every_hop():
     algorithm = Recal(step=0.4, activations=120)
     everything, corner = Adversary("everything"), Adversary("corner", links=Within((0.0, 0.0), reach))
     run = Simulation(
-        synthetic_problem(9),
-        topology,
-        algorithm,
-        NetworkSettings(ROUGH, medium=Radio()),
+        synthetic_problem(9), topology, algorithm, NetworkSettings(ROUGH, medium=Radio()),
         adversaries=(everything, corner),
-    ).run()
+    ).run()  # fmt: skip
     holder, broken, expected, visits = 0, set(), [], {}
     start = True
     for row in run.views[0].transcript.on_links():  # the walk, hop by hop
@@ -124,8 +118,6 @@ def test_in_a_corner_it_follows_a_baton_as_long_as_it_hears_every_hop():
 
 
 # ── audits ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.slow
 def test_an_audit_over_radio_finds_what_it_finds_over_links():
     """Same seed, same noise: the same exact losses and the same games, white box and black box."""

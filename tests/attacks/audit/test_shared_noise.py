@@ -29,11 +29,8 @@ from netsim.simulation import Run, Simulation
 
 N, STEP, OWN, SHARED = 5, 0.25, 0.5, 2.0
 GRAPHS = {
-    "ring": topology.ring(N),
-    "path": topology.path(N),
-    "star": topology.star(N),
-    "complete": topology.complete(N),
-}
+    "ring": topology.ring(N), "path": topology.path(N), "star": topology.star(N), "complete": topology.complete(N),
+}  # fmt: skip
 TARGETS = np.random.default_rng(3).standard_normal((N, 2))
 PROBLEM = Problem(tuple(LeastSquares(np.eye(2), target) for target in TARGETS))
 OTHER = LeastSquares(np.eye(2), np.array([2.0, -1.0]))

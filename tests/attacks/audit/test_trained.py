@@ -196,7 +196,7 @@ class TestItRefusesInWords:
 
 
 class TestWhatIsKept:
-    def test_what_the_door_saw_is_not(self):
+    def test_what_the_links_had_as_far_as_there_is_room(self, monkeypatch):
         """Agent 1 has two neighbors: in 2 rounds each link carries two values each way, a broadcast of one array."""
         simulate, *_ = simulated(half(sound=True), chunk=20)
         view = simulate(0, 0).view
@@ -205,10 +205,6 @@ class TestWhatIsKept:
         kept = noted(view, 0)[CAPTURED]
         assert kept.dtype == np.float32
         assert kept.shape == (20, len(on_links))
-
-    def test_as_much_as_there_is_room_for(self, monkeypatch):
-        simulate, *_ = simulated(half(sound=True), chunk=20)
-        view = simulate(0, 0).view
         size = noted(view, 0)[CAPTURED].size
         monkeypatch.setattr(training, "ROOM", 2 * size)
         assert [CAPTURED in noted(view, index) for index in range(3)] == [True, True, False]
@@ -242,8 +238,6 @@ class TestWhatIsKept:
 
 
 # ── by default: where releases are not on the wire ──────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class Hidden(Algorithm):
     """Sends a function of its noisy gradient: e^z, a sum of two releases, or a sparse vector's bit a coordinate; or

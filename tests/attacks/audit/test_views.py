@@ -39,7 +39,7 @@ from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.transcript import Transcript
 from netsim.transcript.message import Record
-from scenarios.stages.worlds import look, seen_by, views_of
+from scenarios.stages.worlds import _seen_by, look, views_of
 
 
 def claim_of(epsilon, delta=0.0):
@@ -196,8 +196,6 @@ def test_what_is_played_has_no_say_in_which_scores_there_are(until, scores):
 
 
 # ── on the network ──────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class TellsOneNeighbor(InRounds):
     """Noisy descent of which agent 1 sends its bare gradient to agent 2, who does not read it; if `late` once more
@@ -289,7 +287,7 @@ def test_both_worlds_are_those_of_the_audit():
 
     simulation, pair = world(TellsOneNeighbor(2), topology.ring(4))
     views = views_of(simulation, 1, "nodes")
-    door = seen_by(simulation, 1, pair.hypotheses[1], 20, views)(1, 3)[0]
+    door = _seen_by(simulation, 1, pair.hypotheses[1], 20, views)(1, 3)[0]
     audited = worlds(simulation, 1, pair.hypotheses[1], 20)(1, 3).view
     ours, theirs = (
         [(r.event, r.sender, r.number, *(v.tobytes() for v in r.values.values())) for r in seen.at_node(1)]

@@ -83,15 +83,10 @@ def planted(fault, sound=False):
 
 
 KINDS = {
-    "walk": walk,
-    "float16": lambda: descent(Float16()),
-    "random_k": lambda: descent(RandomK(2)),
-    "perturbed": perturbed,
-    "shared": shared,
-    "half_noise": lambda: planted(HalfNoise),
-    "one_scalar": lambda: planted(OneScalar),
-    "reused_seed": lambda: planted(ReusedSeed),
-}
+    "walk": walk, "float16": lambda: descent(Float16()), "random_k": lambda: descent(RandomK(2)),
+    "perturbed": perturbed, "shared": shared, "half_noise": lambda: planted(HalfNoise),
+    "one_scalar": lambda: planted(OneScalar), "reused_seed": lambda: planted(ReusedSeed),
+}  # fmt: skip
 
 
 @cache
@@ -110,8 +105,6 @@ def witness_of(kind):
 
 
 # ── to plain data and back ──────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("side", [0, 1])
@@ -195,8 +188,6 @@ def test_vectors_of_another_problem_and_agents_that_are_not_there_are_refused():
 
 
 # ── which one, and what it shows ────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["half_noise", "walk", "float16"])
 def test_the_candidate_is_the_best_of_its_chunk(kind):
@@ -259,8 +250,6 @@ def test_from_the_uncovered_message_on_all_sums_are_infinite():
 
 
 # ── the account ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_the_losses_are_those_of_the_laplace_law_by_hand():
     recorded, account, _ = witness_of("half_noise")
     sent = [row for row in recorded.rows if row.event == "sent"]
@@ -315,8 +304,6 @@ def test_differences_repeat_little_of_what_is_in_a_file(value):
 
 
 # ── another machine ─────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class Elsewhere:
     """A hypothesis whose gradients end in other bits."""

@@ -27,6 +27,22 @@ def why(tree, source=None):
     return str(error.value)
 
 
+def put(place, value):
+    """An edit: what is at that place is this value, or what this function makes of it."""
+    *above, last = (int(key) if key.isdigit() else key for key in place.split("."))
+
+    def change(tree):
+        for key in above:
+            tree = tree[key]
+        tree[last] = value(tree[last]) if callable(value) else value
+
+    return change
+
+
+def times(factor):
+    return lambda value: [one * factor for one in value] if isinstance(value, list) else value * factor
+
+
 def parameters(tree):
     return {name: tree["proof"]["algorithm"][name] for name in ("rounds", "step", "scale_x", "scale_y", "ratio")}
 

@@ -91,10 +91,8 @@ def test_known_eta_the_errors_are_independent_with_the_stated_deviation(scales):
 def test_each_agents_noise_weighs_its_own_readings():
     """Scales and ratios by agent: with η known and unknown the errors are as stated, agent by agent."""
     factors = {
-        "agent_scale_w": (1, 3, 0.3, 1, 2),
-        "agent_scale_e": (2, 0.5, 1, 4, 1),
-        "agent_ratio": (1, 0.9, 1, 0.8, 1),
-    }
+        "agent_scale_w": (1, 3, 0.3, 1, 2), "agent_scale_e": (2, 0.5, 1, 4, 1), "agent_ratio": (1, 0.9, 1, 0.8, 1),
+    }  # fmt: skip
     run = heard(noisy(0.05, 0.9, 12, **factors), 60)
     fit = fit_relay(run.views[0])
     for agent, found in enumerate(Evidence.each(through_relay(run.views[0]), law=None)):
@@ -122,7 +120,7 @@ def test_it_is_what_a_probe_finds():
         assert e.stddev == pytest.approx(other.stddev, rel=1e-6)
 
 
-def test_all_eta_at_once_is_as_good_as_it_says_and_one_at_a_time_drifts():
+def test_all_eta_at_once_is_as_good_as_it_says_as_are_its_gradients_and_one_at_a_time_drifts():
     run = heard(noisy(0.1, 0.8), 12)
     fit = fit_relay(run.views[0])
     truth = eta_of(run)
@@ -136,11 +134,6 @@ def test_all_eta_at_once_is_as_good_as_it_says_and_one_at_a_time_drifts():
     assert np.median(late) < 5e-3
     assert np.median(drifted) > 20 * np.median(late)
     assert fit.misfit == pytest.approx(1, abs=0.25)
-
-
-def test_unknown_eta_the_gradients_errors_are_as_stated_and_fall_with_the_noise():
-    run = heard(noisy(0.1, 0.8), 12)
-    fit = fit_relay(run.views[0])
     white, sizes = [], np.zeros(24)
     for e in fit.estimates:
         error = e.gradient - run.truth.queries[e.agent][e.query].gradient

@@ -25,27 +25,18 @@ def heard(weight: float, stddev: float, loss=0.0, graph=None, replicas=6, per_ag
     if uneven:
         algorithm = replace(algorithm, steps=(0.9, 0.2, 1.1, 0.05, 0.6), start=0.3)
     return Simulation(
-        problem,
-        graph or topology.ring(5),
-        algorithm,
-        NetworkSettings(ROUGH),
-        adversaries=(Adversary(capture_loss=loss),),
-        replicas=replicas,
-        recording=Recording(measure=False),
-    ).run()
+        problem, graph or topology.ring(5), algorithm, NetworkSettings(ROUGH),
+        adversaries=(Adversary(capture_loss=loss),), replicas=replicas, recording=Recording(measure=False),
+    ).run()  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("weight", "stddev", "loss", "uneven"),
     [
-        (1e-4, 0.0, 0.0, False),
-        (1e-4, 0.05, 0.02, False),
-        (2e-3, 1e-3, 0.0, True),
-        (2e-3, 0.05, 0.0, False),
-        (2e-2, 0.0, 0.02, False),
-        (2e-2, 0.05, 0.0, True),
+        (1e-4, 0.0, 0.0, False), (1e-4, 0.05, 0.02, False), (2e-3, 1e-3, 0.0, True), (2e-3, 0.05, 0.0, False),
+        (2e-2, 0.0, 0.02, False), (2e-2, 0.05, 0.0, True),
     ],
-)
+)  # fmt: skip
 def test_every_coordinate_is_inside_and_where_bounds_meet_it_is_exact(weight, stddev, loss, uneven):
     some = exact = 0
     for graph in (topology.ring(5), topology.complete(5)):

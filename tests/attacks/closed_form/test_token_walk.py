@@ -111,12 +111,10 @@ DEPLOYABLE = dp_recal(PROBLEM, "as_deployable", 25)
 @pytest.mark.parametrize(
     ("graph", "links", "algorithm"),
     [
-        ("ring", ((0, 1), (1, 2)), RECAL),
-        ("ring", RandomShare(0.7), DEPLOYABLE),
-        ("complete", ((0, 1), (2, 3)), DEPLOYABLE),
-        ("complete", RandomShare(0.7), RECAL),
+        ("ring", ((0, 1), (1, 2)), RECAL), ("ring", RandomShare(0.7), DEPLOYABLE),
+        ("complete", ((0, 1), (2, 3)), DEPLOYABLE), ("complete", RandomShare(0.7), RECAL),
     ],
-)
+)  # fmt: skip
 def test_taps_on_some_links(graph, links, algorithm):
     run = heard(Adversary(links=links), algorithm, graph)
     share_found(run, infer(run.views[0]))
@@ -238,22 +236,15 @@ def test_two_readings_of_y_are_better_than_one_and_late_errors_are_correlated():
 
 
 DIGITS = logistic(load("synthetic", records=30, dimension=2, seed=3, norm_bound=1.0).split(5), ridge=0.5)
-
-
 ANEW = {2: Downtime(Scheduled(((2.0, 2.5),)), "restart_without_state")}
 
 
 def ran(algorithm, seed, adversary, graph=None):
     return Simulation(
-        DIGITS,
-        topology.star(5) if graph is None else graph,
-        algorithm,
-        NetworkSettings(links=LinkLaw(UniformDelay(0.01, 0.02), reliable=True)),
-        adversaries=(adversary,),
-        seed=seed,
-        timing=Timing(compute=UniformDelay(0.0, 0.5), downtimes=ANEW),
-        recording=Recording(measure=False),
-    ).run()
+        DIGITS, topology.star(5) if graph is None else graph, algorithm,
+        NetworkSettings(links=LinkLaw(UniformDelay(0.01, 0.02), reliable=True)), adversaries=(adversary,), seed=seed,
+        timing=Timing(compute=UniformDelay(0.0, 0.5), downtimes=ANEW), recording=Recording(measure=False),
+    ).run()  # fmt: skip
 
 
 @pytest.mark.few(1)

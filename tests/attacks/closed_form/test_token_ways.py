@@ -57,11 +57,9 @@ def determined(run: Run) -> dict[tuple[int, int], bool]:
 
 
 GRAPHS = {
-    "ring": topology.ring(5),
-    "complete": topology.complete(5),
-    "random": topology.erdos_renyi(6, 0.4, seed=2),
+    "ring": topology.ring(5), "complete": topology.complete(5), "random": topology.erdos_renyi(6, 0.4, seed=2),
     "large": topology.ring(12),
-}
+}  # fmt: skip
 
 
 @pytest.mark.few(2)

@@ -49,14 +49,12 @@ PDD = Dpp2(
 )
 FALLING = Geometric(0.3, 0.9)
 NOISY = {
-    "dpp2": PDD,
-    "private_gradient_descent": PrivateGradientDescent(ROUNDS, Constant(0.05), FALLING),
+    "dpp2": PDD, "private_gradient_descent": PrivateGradientDescent(ROUNDS, Constant(0.05), FALLING),
     "diadsp": DiaDSP(ROUNDS, 0.05, 0.3, 0.2, 0.9),
     "gradient_tracking, atc": GradientTracking(ROUNDS, 0.05, FALLING, FALLING, "atc"),
     "ic_admm": IcAdmm(ROUNDS, penalty=1.0, proximal=2.0, noise="gaussian", scale=FALLING),
-    "d_admm": DAdmm(ROUNDS, penalty=1.0, noise="gaussian", scale=FALLING),
-    "nids": Nids(ROUNDS, 0.1, scale=FALLING),
-}
+    "d_admm": DAdmm(ROUNDS, penalty=1.0, noise="gaussian", scale=FALLING), "nids": Nids(ROUNDS, 0.1, scale=FALLING),
+}  # fmt: skip
 
 
 @cache
@@ -98,7 +96,7 @@ def check(error, covariance, mixing, laws) -> None:
 @pytest.mark.parametrize("name", NOISY)
 class TestProbed:
     @pytest.mark.few(3)
-    def test_of_every_round_and_of_all_jointly(self, name):
+    def test_of_every_round_and_of_all_jointly_and_it_would_notice_a_tenth(self, name):
         run = ran(NOISY[name])
         found = probed(run.views[0], 1)
         kept = np.flatnonzero(found.identifiable)
@@ -108,13 +106,7 @@ class TestProbed:
         mixing = found.mixing[kept][..., 0]
         np.testing.assert_allclose(mixing @ mixing.T, covariance, rtol=1e-7, atol=1e-12 * np.max(covariance))
         check(error, covariance, mixing, found.laws)
-
-    @pytest.mark.few(3)
-    def test_it_would_notice_a_tenth(self, name):
-        """Ten per cent more noise than is stated is far outside what chance allows."""
-        run = ran(NOISY[name])
-        found = probed(run.views[0], 1)
-        kept = np.flatnonzero(found.identifiable)
+        # Ten per cent more noise than is stated is far outside what chance allows.
         error = 1.1 * errors_of(found, run, range(len(found.identifiable)))[kept]
         kurtosis = np.array([KURTOSIS[law] for law in found.laws])
         _, joint, _ = scores(

@@ -80,7 +80,7 @@ class TestExchanges:
         # x^5 is where g^5 was asked, and is not told
         assert np.flatnonzero(~found.located).tolist() == [5]
 
-    def test_a_message_to_the_agent_that_was_lost_hides_the_gradient_of_its_round(self):
+    def test_a_message_that_was_lost_hides_the_gradient_of_its_round_and_a_prior_on_it_makes_an_estimate(self):
         run = ran(DESCENT, ALL)
         gone = cut(run.views[0], lambda row: row.sender == 2 and row.number == 3)
         found = probed(gone, 1)
@@ -88,10 +88,6 @@ class TestExchanges:
         assert np.flatnonzero(~found.identifiable).tolist() == [3, ROUNDS - 1]
         assert worst(found, run) < 1e-12
         assert found.located.all()  # the states are told
-
-    def test_a_prior_on_what_was_not_heard_makes_an_estimate_of_it(self):
-        run = ran(DESCENT, ALL)
-        gone = cut(run.views[0], lambda row: row.sender == 2 and row.number == 3)
         found = probed(gone, 1, prior=lambda _: (np.zeros(1), 0.1))
         weight = run.views[0].public.weights[1][2]
         assert found.identifiable.tolist() == [True] * (ROUNDS - 1) + [False]
@@ -119,9 +115,10 @@ class TestExchanges:
         assert leaf.identifiable.tolist() == [True] * (ROUNDS - 1) + [False]
         assert worst(leaf, run) < 1e-12
 
-    def test_a_tap_that_begins_late(self):
+    @pytest.mark.parametrize("ears", [ALL, Adversary("door", links=(), nodes=(1,))], ids=["links", "a door"])
+    def test_a_tap_that_begins_late(self, ears):
         """All states before it are unknown, and sent states need none of them."""
-        run = ran(DESCENT, ALL)
+        run = ran(DESCENT, ears)
         late = cut(run.views[0], lambda row: row.number < 6)
         found = probed(late, 1)
         assert np.flatnonzero(found.identifiable).tolist() == [6, 7, 8, 9, 10]
@@ -195,13 +192,6 @@ def test_where_what_was_not_heard_bends_the_map_it_is_refused():
 
 
 class TestDoors:
-    def test_a_record_that_begins_late(self):
-        run = ran(DESCENT, Adversary("door", links=(), nodes=(1,)))
-        late = cut(run.views[0], lambda row: row.number < 6)
-        found = probed(late, 1)
-        assert np.flatnonzero(found.identifiable).tolist() == [6, 7, 8, 9, 10]
-        assert worst(found, run) < 1e-12
-
     def test_one_of_which_the_agent_sent_nothing(self):
         """It has asked, and nothing of it was heard."""
         run = ran(IcAdmm(5, penalty=1.0, proximal=2.0), Adversary("door", links=(), nodes=(1,)))

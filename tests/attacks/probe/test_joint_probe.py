@@ -58,13 +58,8 @@ class TestWithoutNoise:
     @pytest.mark.few(4)
     @pytest.mark.parametrize("adversary", [SOME, NEIGHBORS, EDGE, Adversary("all")], ids=lambda a: a.name)
     @pytest.mark.parametrize("algorithm", [
-        PrivateGradientDescent(8, step(0.05)),
-        GradientTracking(8, 0.02),
-        GradientTracking(6, 0.02, variant="atc"),
-        Extra(8, 0.1),
-        Nids(8, 0.1),
-        Dpp2(6, 0.1, 0.02, 0.5, Geometric(0.9, 0.9)),
-        Proximal(),
+        PrivateGradientDescent(8, step(0.05)), GradientTracking(8, 0.02), GradientTracking(6, 0.02, variant="atc"),
+        Extra(8, 0.1), Nids(8, 0.1), Dpp2(6, 0.1, 0.02, 0.5, Geometric(0.9, 0.9)), Proximal(),
     ], ids=lambda a: type(a).__name__)  # fmt: skip
     def test_what_is_identifiable_is_recovered(self, algorithm, adversary):
         run = ran(algorithm, adversary)
@@ -85,7 +80,7 @@ class TestWithoutNoise:
         for i in plain.agents:
             np.testing.assert_array_equal(rough.agents[i].gradients, plain.agents[i].gradients)
 
-    def test_points_are_known_where_they_say_so(self):
+    def test_points_are_known_where_they_say_so_and_estimates_are_scored(self):
         run = ran(GradientTracking(8, 0.02))
         found = probe_network(run.views[0])
         for i, victim in found.agents.items():
@@ -93,6 +88,10 @@ class TestWithoutNoise:
             points = np.array([q.point for q in run.truth.queries[i]])
             np.testing.assert_allclose(found.agents[i].points[located], points[located], atol=1e-9)
         assert not all(np.all(victim.located) for victim in found.agents.values())
+        estimates = through_network(run.views[0])
+        score = score_gradients(estimates, run.truth)
+        assert score.estimated == len(estimates) > 8
+        assert score.worst < 1e-8
 
     def test_a_tap_that_came_late_leaves_the_gradients_before_it_open(self):
         """From its first row on it hears all: of what was before, the sums that are still in the states."""
@@ -130,13 +129,6 @@ class TestWithoutNoise:
         found = probe_network(run.views[0])
         assert {i: len(q) for i, q in found.seen.items()} == {0: 5, 1: 5, 2: 1}
         assert worst(found, run) < 1e-10
-
-    def test_estimates_are_scored_where_estimates_meet_the_truth(self):
-        run = ran(GradientTracking(8, 0.02))
-        estimates = through_network(run.views[0])
-        score = score_gradients(estimates, run.truth)
-        assert score.estimated == len(estimates) > 8
-        assert score.worst < 1e-8
 
     def test_evidence_for_reconstructions(self):
         run = ran(PrivateGradientDescent(8, step(0.05)), Adversary())
@@ -295,7 +287,7 @@ def from_the_end():
     return run_script(drawn(20, 40, constant=True), topology.path(20), PrivateGradientDescent(40, Step(0.05)), end)
 
 
-def test_rounding_goes_with_the_evidence():
+def test_rounding_goes_with_the_evidence_and_counts_in_the_deviation_of_estimates():
     run = from_the_end()
     found, truth = probe_network(run.views[0], gradients=Constant()), given(run)
     evidence = {e.agent: e for e in evidence_in(found)}
@@ -306,10 +298,6 @@ def test_rounding_goes_with_the_evidence():
         assert np.all(np.abs(one.gradients - truth[i][known]).max(axis=(1, 2)) <= one.rounding)
     assert evidence[1].exact
     assert not evidence[19].exact
-
-
-def test_rounding_counts_in_the_deviation_of_estimates():
-    run = from_the_end()
     found = probe_network(run.views[0], gradients=Constant())
     estimates = estimates_in(found)
     for each in estimates:

@@ -27,7 +27,7 @@ def errors(found, run):
     return np.max(np.abs(found.gradients - asked), axis=(1, 2))
 
 
-def test_what_a_small_step_makes_of_rounding():
+def test_what_a_small_step_makes_of_rounding_is_stated_and_is_the_deviation_of_what_is_not_exact():
     run = ran(SHRINKING)
     found = probed(run.views[0], 1)
     assert found.identifiable.tolist() == [True] * 15 + [False]
@@ -40,11 +40,6 @@ def test_what_a_small_step_makes_of_rounding():
     assert error[-1] > 1e-8 * size[-1]
     assert np.all(found.exact[:-1] == (stated <= 1e-6 * size))
     assert found.condition == pytest.approx(0.2**-14, rel=1e-6)
-
-
-def test_an_estimate_that_is_not_exact_has_a_deviation():
-    run = ran(SHRINKING)
-    found = probed(run.views[0], 1)
     estimates = [e for e in through_probe(run.views[0]) if e.agent == 1]
     assert [e.stddev == 0 for e in estimates] == found.exact[:-1].tolist()
     told = next(one for one in evidence(run.views[0]) if one.agent == 1)
@@ -75,14 +70,9 @@ def test_long_runs_stay_within_what_is_stated(algorithm, seed):
 ])  # fmt: skip
 def test_noise_that_fades_by_many_digits_is_stated_right(algorithm):
     run = Simulation(
-        synthetic_problem(),
-        topology.ring(5),
-        algorithm,
-        adversaries=(DOOR,),
-        seed=1,
-        replicas=20,
+        synthetic_problem(), topology.ring(5), algorithm, adversaries=(DOOR,), seed=1, replicas=20,
         recording=Recording(measure=False),
-    ).run()
+    ).run()  # fmt: skip
     found = probed(run.views[0], 1)
     assert found.identifiable.sum() >= 20
     for t in np.flatnonzero(found.identifiable):

@@ -13,13 +13,8 @@ from netsim.models import MLP, Linear, Logistic, Penalty, Softmax
 from tests.attacks.reconstruction.matchings import DIGITS, digits, secret
 
 MODELS = [
-    Linear(6),
-    Logistic(6),
-    Softmax(6, 3),
-    Softmax(6, 3, intercept=False),
-    MLP((6, 4, 3)),
-    MLP((6, 4, 3), "tanh"),
-]
+    Linear(6), Logistic(6), Softmax(6, 3), Softmax(6, 3, intercept=False), MLP((6, 4, 3)), MLP((6, 4, 3), "tanh"),
+]  # fmt: skip
 
 
 def problem(model, rounds=1, records=2, rows=3, seed=0, **options):

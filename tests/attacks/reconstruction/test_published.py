@@ -336,15 +336,11 @@ def test_every_replica_that_was_clipped_is_refused(norm):
             LogisticRecord.needs.check("record", Case(replace(case.evidence, gradients=one), case.known))
 
 
-def test_directions_are_read_all_the_same_but_for_a_penalty():
+def test_clipped_gradients_are_explained_by_the_true_record_and_their_directions_are_read():
     case = clipped(Clip(0.05))
     InvertingGradients().needs.check("cosine", case)
     with pytest.raises(AttackError, match="the algorithm clips them"):
         InvertingGradients().needs.check("cosine", Case(case.evidence, replace(case.known, penalty=Penalty(0.1))))
-
-
-def test_the_true_record_explains_clipped_gradients():
-    case = clipped(Clip(0.05))
     features = np.repeat(RECORD[None], REPLICAS, axis=0)
     targets = np.ones((REPLICAS, 1, 1))
     assert np.max(misfit(case, features, targets).relative) < 1e-12

@@ -95,12 +95,9 @@ def test_replicas_do_not_touch_each_other():
     one, two = (world(3, 8, "gauss", seed, width=50)[0] for seed in (0, 1))
     e, f = one.evidence, two.evidence
     both = e.__class__(
-        0,
-        e.queries,
-        np.concatenate([f.points, e.points], axis=1),
-        np.concatenate([f.gradients, e.gradients], axis=1),
-        e.covariance,
-    )
+        0, e.queries, np.concatenate([f.points, e.points], axis=1),
+        np.concatenate([f.gradients, e.gradients], axis=1), e.covariance,
+    )  # fmt: skip
     together = RowSpace().reconstruct([one._replace(evidence=both)], RNG(0))[0]
     swapped = RowSpace().reconstruct([one._replace(evidence=f)], RNG(0))[0]
     np.testing.assert_array_equal(together.features[0], swapped.features[0])

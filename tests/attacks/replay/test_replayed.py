@@ -12,13 +12,9 @@ from netsim.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Lapla
 ONES = np.ones((2, 3))
 JUDGED = np.ones(2, dtype=bool)
 LAWS = [
-    Laplace(0.5),
-    Gaussian(0.3),
-    UniformLaplace(2.0, 0.1),
-    UniformLaplace(0.1, 2.0),
-    DiscreteLaplace(0.8, 0.5),
+    Laplace(0.5), Gaussian(0.3), UniformLaplace(2.0, 0.1), UniformLaplace(0.1, 2.0), DiscreteLaplace(0.8, 0.5),
     DiscreteGaussian(0.8, 0.5),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)

@@ -44,15 +44,11 @@ def drawn(seed: int) -> Simulation:
     agents = rng.randint(2, 6)
     problem = PROBLEMS[agents]
     law = LinkLaw(
-        rng.choice(DELAYS),
-        loss=rng.choice((0.0, 0.0, 0.1, 0.3, 0.6)),
-        bandwidth=rng.choice((None, None, None, 1e4, 1e5)),
-        reliable=rng.random() < 0.85,
-        timeout=rng.choice(TIMEOUTS),
-        duplication=rng.choice((0.0, 0.0, 0.3)),
-        reordering=rng.random() < 0.1,
+        rng.choice(DELAYS), loss=rng.choice((0.0, 0.0, 0.1, 0.3, 0.6)),
+        bandwidth=rng.choice((None, None, None, 1e4, 1e5)), reliable=rng.random() < 0.85,
+        timeout=rng.choice(TIMEOUTS), duplication=rng.choice((0.0, 0.0, 0.3)), reordering=rng.random() < 0.1,
         encrypted=rng.random() < 0.6,
-    )
+    )  # fmt: skip
     if not law.reliable:
         law = LinkLaw(law.delay, bandwidth=law.bandwidth, encrypted=True)
     links = "all" if rng.random() < 0.85 else ((0, 1),)
@@ -61,14 +57,9 @@ def drawn(seed: int) -> Simulation:
     )
     compute = rng.choice(COMPUTES)
     return Simulation(
-        problem,
-        _graph(rng, agents),
-        _algorithm(rng),
-        NetworkSettings(law),
-        adversaries=(tap,),
-        seed=seed,
+        problem, _graph(rng, agents), _algorithm(rng), NetworkSettings(law), adversaries=(tap,), seed=seed,
         timing=Timing(compute=compute, compute_laws={0: ExponentialDelay(0.2)} if rng.random() < 0.3 else {}),
-    )
+    )  # fmt: skip
 
 
 def degenerate(seed: int) -> Simulation:
@@ -77,12 +68,9 @@ def degenerate(seed: int) -> Simulation:
     agents = rng.randint(2, 6)
     timeout = rng.choice((0.01, 0.02, 0.03, 0.05, None))
     law = LinkLaw(
-        ConstantDelay(rng.choice((0.0, 0.0, 0.01, 0.02))),
-        loss=rng.choice((0.05, 0.1, 0.3, 0.6)),
-        reliable=True,
-        timeout=timeout,
-        encrypted=True,
-    )
+        ConstantDelay(rng.choice((0.0, 0.0, 0.01, 0.02))), loss=rng.choice((0.05, 0.1, 0.3, 0.6)), reliable=True,
+        timeout=timeout, encrypted=True,
+    )  # fmt: skip
     compute = rng.choice((None, ConstantDelay(0.01), ConstantDelay(0.02), ConstantDelay(timeout or 0.001)))
     kind = rng.randrange(4)
     rounds = rng.choice((1, 2, 3, 5, 20, 100))
@@ -90,14 +78,10 @@ def degenerate(seed: int) -> Simulation:
     if kind == 1:
         algorithm = GradientTracking(min(rounds, 20), 0.05)
     return Simulation(
-        PROBLEMS[agents],
-        _graph(rng, agents),
-        algorithm,
-        NetworkSettings(law),
-        adversaries=(Adversary(links="all"),),
+        PROBLEMS[agents], _graph(rng, agents), algorithm, NetworkSettings(law), adversaries=(Adversary(links="all"),),
         seed=seed,
         timing=Timing(compute=compute, compute_laws={0: ExponentialDelay(0.2)} if rng.random() < 0.1 else {}),
-    )
+    )  # fmt: skip
 
 
 def _graph(rng: random.Random, agents: int) -> topology.Topology:

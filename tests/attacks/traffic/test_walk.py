@@ -48,12 +48,14 @@ def test_acknowledgements_tell_computing_times_to_the_last_digit():
     assert found.computing.slowest == score.slowest == SLOW
 
 
-def test_without_them_they_are_bounded_and_the_straggler_is_named_all_the_same():
+def test_without_acknowledgements_times_are_bounded_the_straggler_is_named_and_losses_are_not_identifiable():
     found, score, _, _ = listened(WALK, SEALED)
     assert found.computing.kind == "bounded"
     assert score.computing.held == score.computing.estimated == 5
     assert score.computing.exact == 0
     assert found.computing.slower == {(SLOW, i) for i in range(5) if i != SLOW}
+    assert found.links.losses_refused
+    assert (found.links.lost, score.lost.estimated) == ({}, 0)
 
 
 def test_agents_of_one_law_are_not_ranked():
@@ -79,12 +81,6 @@ def test_repetitions_are_counted_and_losses_bracketed():
     assert score.repeated.exact == score.repeated.held == 10
     assert score.lost.held == score.lost.asked == 10
     assert score.lost.error < 1 < score.lost.baseline
-
-
-def test_where_nothing_is_acknowledged_losses_are_not_identifiable():
-    found, score, _, _ = listened(WALK, SEALED)
-    assert found.links.losses_refused
-    assert (found.links.lost, score.lost.estimated) == ({}, 0)
 
 
 @pytest.mark.slow

@@ -26,11 +26,9 @@ PENALTY, DUAL_STEP = 0.3, 0.25
 FACTORS = tuple(np.linspace(1, 1.5, AGENTS))
 SEED = 5
 GRAPHS = {
-    "ring": topology.ring(AGENTS),
-    "complete": topology.complete(AGENTS),
-    "geometric": topology.random_geometric(AGENTS, 0.6, seed=3),
-    "star": topology.star(AGENTS),
-}
+    "ring": topology.ring(AGENTS), "complete": topology.complete(AGENTS),
+    "geometric": topology.random_geometric(AGENTS, 0.6, seed=3), "star": topology.star(AGENTS),
+}  # fmt: skip
 
 
 def problem_of(kind: str) -> Problem:
@@ -158,8 +156,7 @@ MEMBERS = {
     "pvp": Member(lambda p, k: DAdmm(k, PENALTY), _d("primal")),
     "dvp": Member(lambda p, k: DAdmm(k, PENALTY, "dual"), _d("dual"), r=False),
     "m_admm": Member(
-        lambda p, k: DAdmm(k, 0.6, "penalty", DUAL_STEP, 1.002, divided=True, shares=4), _m,
-        r=False,
+        lambda p, k: DAdmm(k, 0.6, "penalty", DUAL_STEP, 1.002, divided=True, shares=4), _m, r=False,
     ),
     "dp_admm": Member(
         lambda p, k: DpAdmm(k, 0.5, Constant(1 / p.smoothness), noise="laplace"), _dp, ("star",)
@@ -168,8 +165,7 @@ MEMBERS = {
         lambda p, k: RAdmm(k, penalty=PENALTY, linearization=p.smoothness), _r, r=False, share=2
     ),
     "mr_admm": Member(
-        lambda p, k: MrAdmm(k, p.smoothness, Geometric(0.3, 1.02), DUAL_STEP, FACTORS, 1.0), _mr,
-        r=False, share=2,
+        lambda p, k: MrAdmm(k, p.smoothness, Geometric(0.3, 1.02), DUAL_STEP, FACTORS, 1.0), _mr, r=False, share=2,
     ),
     "everybody": Member(lambda p, k: RwAdmm(PENALTY, "everybody", per_agent=k), _everybody),
     "by_chance": Member(

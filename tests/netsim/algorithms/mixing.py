@@ -24,11 +24,9 @@ GRAPHS = {
 }
 SCALE, SCALE_2 = Geometric(0.3, 0.97), Geometric(0.2, 0.95)
 OWN = {
-    "agent_scale_x": (1.0, 2.0, 0.5, 1.0, 3.0, 1.5),
-    "agent_scale_y": (2.0, 1.0, 1.0, 0.3, 1.0, 0.7),
-    "agent_ratio": (1.0, 0.95, 1.02, 1.0, 0.85, 0.98),
-    "start": 1.0,
-}
+    "agent_scale_x": (1.0, 2.0, 0.5, 1.0, 3.0, 1.5), "agent_scale_y": (2.0, 1.0, 1.0, 0.3, 1.0, 0.7),
+    "agent_ratio": (1.0, 0.95, 1.02, 1.0, 0.85, 0.98), "start": 1.0,
+}  # fmt: skip
 """Each agent's own noise, and a start that is drawn."""
 ALGORITHMS = {
     "extra": lambda rounds: Extra(rounds, 0.4, scale=SCALE),
@@ -57,12 +55,9 @@ COMPRESSORS |= {"cpgt_bits_own": compressed.b_bit(3)}
 
 def problem(kind="ridge", l1=0.0, agents=AGENTS):
     data = load(
-        "synthetic",
-        **({"kind": "regression"} if kind != "logistic" else {}),
-        records=8 * agents,
-        dimension=DIMENSION,
-        seed=3,
-    )
+        "synthetic", **({"kind": "regression"} if kind != "logistic" else {}), records=8 * agents,
+        dimension=DIMENSION, seed=3,
+    )  # fmt: skip
     return build(kind, data.split(agents), ridge=0.5, l1=l1)
 
 

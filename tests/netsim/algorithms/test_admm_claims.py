@@ -79,8 +79,6 @@ ADDITIVE = [
     (Walkman(3.0, activations=50), ring(6), walkman_moves()),
     (Walkman(3.0, "prox", activations=50), ring(6), proximal_walkman_moves()),
 ]
-
-
 BY_FREQUENCY = [(kind(3, 0.2), ring(6), [0.2 * G] * 3) for kind in (Extra, PgExtra, Nids)]
 """Theorem 1 of the DP-RECAL paper: a release by itself moves by αG."""
 
@@ -160,8 +158,6 @@ def test_only_objective_perturbation_asks_for_the_hessian(algorithm):
 
 
 # ── bounds against numbers ──────────────────────────────────────────────────────────────────────────────
-
-
 def determinant_loss(change, kappa, d):
     """What noise without end leaves."""
     adjacency = Adjacency(1.0, "a shift", change)

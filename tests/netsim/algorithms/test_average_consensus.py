@@ -52,14 +52,9 @@ def run_of(graph, algorithm, adversaries=(), settings=None):
     c = numbers(graph.agents)
     quiet = Recording(measure=False, private="nothing")
     return Simulation(
-        problem_of(c),
-        graph,
-        algorithm,
-        settings or NetworkSettings(),
-        adversaries=adversaries,
-        recording=quiet,
+        problem_of(c), graph, algorithm, settings or NetworkSettings(), adversaries=adversaries, recording=quiet,
         seed=SEED,
-    ).run()
+    ).run()  # fmt: skip
 
 
 class Spy:

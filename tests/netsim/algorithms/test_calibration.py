@@ -56,13 +56,11 @@ def test_other_formulas_are_solved(target):
 @pytest.mark.parametrize(
     ("formula", "target", "reason"),
     [
-        (lambda _: claim(1.0, "q is too small"), 1.0, "q is too small"),
-        (lambda _: None, 1.0, "nothing is claimed"),
-        (lambda _: claim(2.0), 1.0, "no noise up to"),
-        (lambda f: claim(1 / f), 0.0, "need ε > 0"),
+        (lambda _: claim(1.0, "q is too small"), 1.0, "q is too small"), (lambda _: None, 1.0, "nothing is claimed"),
+        (lambda _: claim(2.0), 1.0, "no noise up to"), (lambda f: claim(1 / f), 0.0, "need ε > 0"),
         (lambda f: claim((1e300 / f) ** 2), 1.0, "claim is no number"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_calibrated_is_refused_with_its_reason(formula, target, reason):
     with pytest.raises(PrivacyError, match=reason):
         factor(formula, target)

@@ -87,13 +87,8 @@ WRONG = [
     (
         DiaDSP(5, 0.1, 1.0, 1.0, 0.9),
         {
-            "step": [-0.1],
-            "scale_x": [-1.0],
-            "scale_y": [NAN],
-            "ratio": [1.0],
-            "start": [-1.0],
-            "agent_scale_x": [(1.0, 2.0)],
-            "agent_scale_y": [(1.0,) * 5 + (0.0,)],
+            "step": [-0.1], "scale_x": [-1.0], "scale_y": [NAN], "ratio": [1.0], "start": [-1.0],
+            "agent_scale_x": [(1.0, 2.0)], "agent_scale_y": [(1.0,) * 5 + (0.0,)],
             "agent_ratio": [(1.2,) + (0.9,) * 5, (NAN,) + (0.9,) * 5],
         },
     ),
@@ -102,27 +97,16 @@ WRONG = [
     (
         DPP2,
         {
-            "rounds": [0],
-            "step": [0.0, 40.0],
-            "beta": [-1.0],
-            "rho": [0.0, 1e9],
-            "scale_w": [ENDLESS],
-            "scale_e": [BELOW],
-            "eta": [Constant(NAN)],
-            "start": [math.inf],
-            "agent_scale_w": [(1.0, 2.0)],
-            "agent_scale_e": [(1.0,) * 5 + (0.0,)],
-            "agent_ratio": [(1.0,) * 5 + (math.inf,)],
+            "rounds": [0], "step": [0.0, 40.0], "beta": [-1.0], "rho": [0.0, 1e9], "scale_w": [ENDLESS],
+            "scale_e": [BELOW], "eta": [Constant(NAN)], "start": [math.inf], "agent_scale_w": [(1.0, 2.0)],
+            "agent_scale_e": [(1.0,) * 5 + (0.0,)], "agent_ratio": [(1.0,) * 5 + (math.inf,)],
         },
     ),
     (RandomPenaltyAdmm(5), {"dual_step": [-1.0], "scale": [BELOW]}),
     (
         SecretSharing(5, Constant(0.5)),
         {
-            "modulus": [10, 2**53 + 1],
-            "resolution": [0.0],
-            "step": [Constant(5.0)],
-            "stddev": [BELOW],
+            "modulus": [10, 2**53 + 1], "resolution": [0.0], "step": [Constant(5.0)], "stddev": [BELOW],
             "honest": [7],
         },
     ),
@@ -134,7 +118,7 @@ WRONG = [
     (ZipDL(5, Constant(0.1)), {"rounds": [0], "step": [Constant(50.0)], "stddev": [-1.0]}),
     (ZipDL(5, Constant(50.0), clip=Clip(1.0)), {"stddev": [NAN]}),
     (DpAdmm(5, 0.3, Constant(1 / S)), {"step": [Constant(2.0 / S)], "penalty": [0.0]}),
-]
+]  # fmt: skip
 """Algorithms, and of each what its fields may not be."""
 SAID = [
     (DAdmm(5, 0.3, divided=True), None, ".dual_step", None),

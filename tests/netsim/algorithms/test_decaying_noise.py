@@ -42,9 +42,8 @@ COMPRESSORS = [Float64(), TopK(2), TopK(fraction=0.5), RandomK(2, unbiased=False
 DIADSP = DiaDSP(30, 0.1, 0.3, 0.2, 0.95)
 CPGT = Cpgt(30, 0.1, 0.3, 0.2, 0.95, 0.4)
 
+
 # ── where they end ──────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.fixture(scope="module")
 def limits():
     """Of both kinds of loss: the point that the noise of 350 rounds, drawn with seed 7, moves the optimum to."""
@@ -59,14 +58,10 @@ def limits():
 
 
 CASES = [
-    (DIADSP, {}),
-    (DIADSP, {"step": 0.13}),
-    (CPGT, {"gamma": 1.0}),
-    (CPGT, {"gamma": 0.5}),
+    (DIADSP, {}), (DIADSP, {"step": 0.13}), (CPGT, {"gamma": 1.0}), (CPGT, {"gamma": 0.5}),
     *((CPGT, {"compressor": compressor}) for compressor in COMPRESSORS[1:]),
-    (CPGT, {"compressor": RandomK(3), "step": 0.08}),
-    (CPGT, {"compressor": Quantizer(2), "gamma": 0.3}),
-]
+    (CPGT, {"compressor": RandomK(3), "step": 0.08}), (CPGT, {"compressor": Quantizer(2), "gamma": 0.3}),
+]  # fmt: skip
 
 
 @pytest.mark.few(4)
@@ -117,8 +112,6 @@ def test_compressors_that_do_not_contract_are_refused_and_would_run_away():
 
 
 # ── on the wire ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("compressor", COMPRESSORS, ids=repr)
 def test_a_message_weighs_what_the_compressor_says(compressor):
     run = simulate(problem(), "ring", replace(CPGT, rounds=6, compressor=compressor), header_bytes=20)
@@ -156,7 +149,6 @@ def test_the_truth_reproduces_every_message_once_the_releases_are_granted(compre
 
 
 # ── the claim ───────────────────────────────────────────────────────────────────────────────────────────
-
 CHANGE, CURVATURE = 0.4, 0.5
 CONSTANT = Adjacency(CHANGE, "another target: the gradients differ by a constant vector", constant=True)
 
@@ -253,8 +245,6 @@ def test_a_drawn_start_is_known_to_an_audit_and_not_to_the_closed_form():
 
 
 # ── the limit, measured ─────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "algorithm",
@@ -298,7 +288,6 @@ def test_a_limit_is_measured_only_where_the_noise_decides_it():
 
 
 # ── Theorem 1 ───────────────────────────────────────────────────────────────────────────────────────────
-
 FACTS = Setting(3, 10, (0.9, 0.7, 0.8), topology=topology.ring(3), strong_convexity=(0.5, 0.4, 0.45))
 
 

@@ -35,10 +35,8 @@ def test_iterates_are_the_oracles(graph, domain, b):
     run = tapped(algorithm, graph, seed=8)
     project = oracles.ball(domain.radius) if isinstance(domain, Ball) else oracles.box(domain.low, domain.high)
     expected = oracles.dmsp(
-        gradients(SIX),
-        *(graph.weights, 0.9, 0.93, project, np.zeros((6, 4)), 50),
-        noise=noises(run)[0, :, :, 0],
-    )
+        gradients(SIX), *(graph.weights, 0.9, 0.93, project, np.zeros((6, 4)), 50), noise=noises(run)[0, :, :, 0],
+    )  # fmt: skip
     np.testing.assert_allclose(sent(run, "y")[:, :, 0], expected["sent"], rtol=0, atol=1e-12)
     farther = 1.001 * expected["x"].reshape(-1, 4)
     assert (domain.project(farther) != farther).any() == (domain != Ball(1e3))  # some iterate lies on the boundary

@@ -42,14 +42,10 @@ def by_oracle(problem, graph, algorithm, w=None, e=None, start=None):
     W = graph.weights
     P = np.diag(graph.degrees) - graph.adjacency.toarray() if algorithm.matrix == "laplacian" else np.eye(len(W)) - W
     return oracle(
-        gradients(problem),
-        P,
-        *(algorithm.step, algorithm.beta, algorithm.rho),
+        gradients(problem), P, *(algorithm.step, algorithm.beta, algorithm.rho),
         [algorithm.eta(k) for k in range(algorithm.rounds)],
-        np.zeros((problem.agents, problem.dimension)) if start is None else start,
-        noise_w=w,
-        noise_e=e,
-    )
+        np.zeros((problem.agents, problem.dimension)) if start is None else start, noise_w=w, noise_e=e,
+    )  # fmt: skip
 
 
 def tapped(problem, graph, algorithm, **options):
@@ -148,11 +144,7 @@ class TestConditions:
         assert caught.value.field == "algorithm.beta"
         assert f"{0.1 / largest:.6g}" in str(caught.value)
         Simulation(problem, graph, replace(printed, matrix="mixing"))  # the same with I − W is fine
-
-    def test_what_is_refused_does_diverge(self):
-        """The refused recursion, run by the oracle: it overflows; just below the bound on ρ it does not."""
-        graph = topology.random_geometric(20, 0.4, seed=1)
-        problem = synthetic_problem(agents=20)
+        # The refused recursion, run by the oracle: it overflows; just below the bound on ρ it does not.
         with np.errstate(all="ignore"):
             x = by_oracle(problem, graph, Dpp2(200, 0.1, 0.05, 10.0, matrix="laplacian"))["x"]
         assert not np.abs(x[-1]).max() < 1e50
@@ -315,15 +307,9 @@ class TestConvergenceTheorems:
         assert found.spread == pytest.approx(kappa)
         expected = (
             3 * (1 / kappa - 0.5) - (1 + 3 + 2 * c_alpha),
-            0.5 * 21 * 9 * 2 + 0.125 + 0.5 * 0.5 * 6 + 2.75 + 4 * (40 + 0.25 * 0.5 * 6 + 0.125),
-            0.25 - 0.125 - 1 / 9,
-            0.0625,
-            1.75 * 0.25,
-            0.25,
-            2 + 42,
-            (4 + 12 + 8 * c_alpha) / (4 * (1 / kappa - 0.5)),
-            1 / math.sqrt(0.125),
-        )
+            0.5 * 21 * 9 * 2 + 0.125 + 0.5 * 0.5 * 6 + 2.75 + 4 * (40 + 0.25 * 0.5 * 6 + 0.125), 0.25 - 0.125 - 1 / 9,
+            0.0625, 1.75 * 0.25, 0.25, 2 + 42, (4 + 12 + 8 * c_alpha) / (4 * (1 / kappa - 0.5)), 1 / math.sqrt(0.125),
+        )  # fmt: skip
         np.testing.assert_allclose(found.xi(0.5, 0.05), expected, rtol=1e-12)
 
     def test_lemma_2_is_too_small_by_the_dimension(self):

@@ -50,8 +50,6 @@ def close(ours, theirs):
 
 
 # ── iterates ────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.few(14)
 @pytest.mark.parametrize("name", ALGORITHMS)
 @pytest.mark.parametrize("noisy", [True, False], ids=["noise", "quiet"])
@@ -71,8 +69,6 @@ def test_fifty_rounds_are_the_oracles(name, noisy, graph):
 
 
 # ── limits ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def at_the_bound(name, here, graph, share):
     """At this share of what the check allows; PPDC with ω at its own bound."""
     smoothness = here.smoothness
@@ -116,8 +112,6 @@ def test_noise_on_the_tracked_gradient_or_on_the_dual_moves_the_limit(name, fact
 
 
 # ── laws ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("codec", [Float64(), FixedPoint(8, 4.0)], ids=repr)
 @pytest.mark.parametrize("name", ["extra", "nids", "exact_diffusion"])
 def test_duals_sum_to_zero_under_noise_and_rounding(name, codec):
@@ -149,8 +143,6 @@ def test_the_tracked_gradients_sum_to_the_gradients_and_all_noise(name):
 
 
 # ── the family ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_extra_is_pg_extra_where_there_is_no_regularizer():
     runs = [simulate(problem(), "ring", kind(30, 0.4, scale=SCALE)) for kind in (Extra, PgExtra)]
     np.testing.assert_array_equal(*(points(run)[0] for run in runs))
@@ -167,8 +159,6 @@ def test_the_papers_ppdc_is_refused_on_the_laplacian_of_its_graph():
 
 
 # ── conditions ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 def equal_curvature(graph):
     """f_i = ½ L ‖x − b_i‖² at all agents."""
     objectives = tuple(LeastSquares(np.eye(2), np.array([i, -i]), 0.5) for i in range(graph.agents))

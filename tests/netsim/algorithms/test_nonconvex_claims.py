@@ -93,14 +93,10 @@ def test_walkmans_bound_holds_on_the_most_concave_objective():
 @pytest.mark.parametrize(
     "algorithm",
     [
-        DAdmm(3, 0.12),
-        DAdmm(3, 0.12, "dual"),
-        RAdmm(3, 2.0, 0.12),
-        MrAdmm(3, 2.0, Constant(0.12), 0.1),
-        RwAdmm(0.12, activations=5),
-        Walkman(0.48, "prox", activations=5),
+        DAdmm(3, 0.12), DAdmm(3, 0.12, "dual"), RAdmm(3, 2.0, 0.12), MrAdmm(3, 2.0, Constant(0.12), 0.1),
+        RwAdmm(0.12, activations=5), Walkman(0.48, "prox", activations=5),
     ],
-)
+)  # fmt: skip
 def test_an_inner_problem_without_a_single_minimizer_is_refused(algorithm):
     """2ηd_i = 4η = 0.48, or β, is below ρ = ½; claims of it are not made either."""
     with pytest.raises(ScenarioError, match=r"penalty.*f_0 is not convex.*needs κ = 0.48 > ρ = 0.5"):

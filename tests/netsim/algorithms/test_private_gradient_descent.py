@@ -36,13 +36,9 @@ def test_iterates_are_the_oracles(norm):
         return g * min(1.0, 0.15 / length)
 
     expected = dgd(
-        gradients(problem),
-        run.simulation.topology.weights,
-        [step(k) for k in range(50)],
-        np.zeros((problem.agents, problem.dimension)),
-        noise=noises(run)[0, :, :, 0],
-        clip=clipped,
-    )
+        gradients(problem), run.simulation.topology.weights, [step(k) for k in range(50)],
+        np.zeros((problem.agents, problem.dimension)), noise=noises(run)[0, :, :, 0], clip=clipped,
+    )  # fmt: skip
     np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["sent"], rtol=1e-12, atol=1e-12)
 
 

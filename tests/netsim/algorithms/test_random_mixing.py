@@ -242,7 +242,6 @@ class TestClaims:
 
 
 # ── Section 3.3 of the thesis: products of random stochastic matrices ──────────────────────────────────────────────
-
 SPARSE, DENSE = topology.erdos_renyi(10, seed=1, links=20), topology.erdos_renyi(10, seed=1, links=40)
 
 
@@ -320,7 +319,6 @@ def test_lemma_3_3_1_holds_with_a_third_for_uniform_weights():
 
 
 # ── Theorems 3.1.1 to 3.2.1 and J.0.1 at the parameters of the thesis' own experiments ─────────────────────────────
-
 TOTAL, ZETA = 10.0, 0.5
 
 

@@ -39,17 +39,11 @@ def by_oracle(problem: Problem, run, noise, shield, reading):
         return lambda x: objective.gradient(x[None])[0]
 
     return oracle(
-        [gradient_of(f) for f in problem.objectives],
-        lambda v, step: problem.regularizer.proximal(v[None], step)[0],
-        [row.sender for row in sent_batons(run)],
-        algorithm.steps or [algorithm.step] * problem.agents,
-        problem.dimension,
-        noise=noise,
-        shield=shield,
-        reading=ORACLE_NAMES.get(reading, reading),
-        x_first=x_first,
+        [gradient_of(f) for f in problem.objectives], lambda v, step: problem.regularizer.proximal(v[None], step)[0],
+        [row.sender for row in sent_batons(run)], algorithm.steps or [algorithm.step] * problem.agents,
+        problem.dimension, noise=noise, shield=shield, reading=ORACLE_NAMES.get(reading, reading), x_first=x_first,
         y_first=y_first,
-    )
+    )  # fmt: skip
 
 
 EVEN = {"step": 0.5}
@@ -142,11 +136,9 @@ def test_walk_visits_by_degree():
     """Lemma 1: the share of activations tends to d_i/2m. Chi-square at 1e-6 over a long walk on a star."""
     problem = synthetic_problem(agents=4)
     run = Simulation(
-        problem,
-        topology.star(4),
-        Recal(step=0.5, activations=4000),
+        problem, topology.star(4), Recal(step=0.5, activations=4000),
         recording=Recording(measure=False, private="nothing"),
-    ).run()
+    ).run()  # fmt: skip
     assert run.activations[0] == 2000  # the centre is every other stop
     leaves = np.array(run.activations[1:])
     assert np.all(np.abs(leaves - 2000 / 3) < 5 * math.sqrt(2000 * (1 / 3) * (2 / 3)))
@@ -176,7 +168,6 @@ def test_calibrated_noise_is_what_is_added():
 
 
 # ── Propositions 1 and 2, with a mechanism that is exactly (ln 3, δ)-DP ──
-
 LEAK = Fraction(1, 1000)
 """δ: how often the mechanism gives the bit itself away."""
 
@@ -216,7 +207,6 @@ def test_of_parallel_mechanisms_one_sees_the_record():
 
 
 # ── Lemmas 1 to 3, Theorems 2 and 3: the walk and the operator ──
-
 WALKED = [topology.ring(8), topology.complete(5), topology.star(6), topology.path(4)]
 
 
@@ -458,8 +448,6 @@ def test_theorem_2_where_the_noise_fades_and_does_not_stay_in_what_is_passed_on(
 
 
 # ── Lemma 5, Theorem 4, Remark 2, and Theorem 3 of the first version ──
-
-
 def test_a_release_moves_by_half_of_lemma_5():
     """‖Δu⁺‖ = αβ‖Δ∇f‖ ≤ 2αβc with the state held; Lemma 5 has 4αβc, by 2y⁺ in the place of y⁺."""
     own = Operator(np.array([1.0, 2.0]), np.array([0.3, -0.2]), np.array([0.4, 0.3]))

@@ -63,13 +63,9 @@ def test_shares_sums_and_iterates_are_the_oracles(stddev, modulus, state):
     run = tapped(algorithm, seed=7)
     noise, shares = redrawn(algorithm, 7)
     expected = oracle(
-        gradients(FIVE),
-        [algorithm.step(k) for k in range(50)],
-        np.zeros((5, 3)),
-        *(shares, 2.0**16, modulus),
-        noise=noise,
-        in_the_state=state == "released",
-    )
+        gradients(FIVE), [algorithm.step(k) for k in range(50)], np.zeros((5, 3)), *(shares, 2.0**16, modulus),
+        noise=noise, in_the_state=state == "released",
+    )  # fmt: skip
     np.testing.assert_array_equal(broadcasts(run), np.array(expected["broadcasts"], dtype=float))
     asked = np.array([[query.point[0] for query in queries] for queries in run.truth.queries]).swapaxes(0, 1)
     points = expected["x"][:-1] + (noise if state == "released" else 0.0)

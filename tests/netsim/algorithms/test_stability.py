@@ -14,13 +14,9 @@ from netsim.simulation import Simulation
 
 D = 10.0
 GRAPHS = {
-    "complete": topology.complete(16),
-    "ring": topology.ring(9),
-    "even ring": topology.ring(6),
-    "star": topology.star(12),
-    "path": topology.path(10),
-    "grid": topology.grid(3, 4),
-}
+    "complete": topology.complete(16), "ring": topology.ring(9), "even ring": topology.ring(6),
+    "star": topology.star(12), "path": topology.path(10), "grid": topology.grid(3, 4),
+}  # fmt: skip
 
 
 def squares(agents, curvature=1.0):
@@ -175,21 +171,13 @@ class TestCompressors:
     @pytest.mark.parametrize(
         ("compressor", "gamma", "allowed"),
         [
-            (FLOAT64, 1.0, True),
-            (TopK(1), 1.0, False),
-            (TopK(1), 0.1, True),
-            (TopK(3), 1.0, False),
-            (TopK(3), 0.5, True),
-            (Quantizer(2), 1.0, True),
-            (Quantizer(4), 1.0, True),
-            (Quantizer(1, unbiased=True), 0.02, False),
-            (Quantizer(3, unbiased=True), 0.8, True),
-            (ScaledSign(), 1.0, True),
-            (RandomK(6), 1.0, False),
-            (RandomK(6), 0.1, True),
+            (FLOAT64, 1.0, True), (TopK(1), 1.0, False), (TopK(1), 0.1, True), (TopK(3), 1.0, False),
+            (TopK(3), 0.5, True), (Quantizer(2), 1.0, True), (Quantizer(4), 1.0, True),
+            (Quantizer(1, unbiased=True), 0.02, False), (Quantizer(3, unbiased=True), 0.8, True),
+            (ScaledSign(), 1.0, True), (RandomK(6), 1.0, False), (RandomK(6), 0.1, True),
             (RandomK(1, unbiased=False), 0.3, False),
         ],
-    )
+    )  # fmt: skip
     def test_what_is_checked_before_time_0(self, compressor, gamma, allowed):
         """Ten coordinates, a ring of six. What is refused blows up, what passes comes to a mean gradient of 0."""
         rng = np.random.default_rng(0)

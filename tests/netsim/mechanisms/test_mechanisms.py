@@ -14,7 +14,6 @@ from netsim.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Lapla
 
 FALSE_ALARM = 1e-8
 """Of each statistical test here, over reseeding."""
-
 LAWS = [(Laplace, stats.laplace), (Gaussian, stats.norm)]
 moderate = st.floats(-50, 50)
 arrays = hnp.arrays(np.float64, (4, 3), elements=moderate)

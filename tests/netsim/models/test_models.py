@@ -8,11 +8,8 @@ from netsim.models import MLP, Linear, Logistic, Penalty, Softmax, mixed_gradien
 
 MODELS = [Linear(4), Linear(4, 0.3), Logistic(4), Softmax(4, 3), Softmax(4, 3, intercept=False)]
 MODELS += [
-    MLP((4, 6, 3), "sigmoid"),
-    MLP((4, 5, 3, 2), "tanh"),
-    MLP((4, 5, 3), "softplus"),
-    MLP((4, 7, 5, 3), "relu"),
-]
+    MLP((4, 6, 3), "sigmoid"), MLP((4, 5, 3, 2), "tanh"), MLP((4, 5, 3), "softplus"), MLP((4, 7, 5, 3), "relu"),
+]  # fmt: skip
 STEP = 1e-6
 
 

@@ -7,15 +7,9 @@ from netsim.models import MLP, Linear, Logistic, Softmax, mixed_gradient, steppe
 from netsim.models.networks import with_pullback
 
 MODELS = [
-    Linear(5, 0.3),
-    Logistic(5),
-    Softmax(5, 3),
-    Softmax(5, 3, intercept=False),
-    MLP((5, 4, 3)),
-    MLP((5, 4, 6, 3), "tanh"),
-    MLP((5, 7, 2), "softplus", seed=3),
-    MLP((5, 4, 3), "relu"),
-]
+    Linear(5, 0.3), Logistic(5), Softmax(5, 3), Softmax(5, 3, intercept=False), MLP((5, 4, 3)),
+    MLP((5, 4, 6, 3), "tanh"), MLP((5, 7, 2), "softplus", seed=3), MLP((5, 4, 3), "relu"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)

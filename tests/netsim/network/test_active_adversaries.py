@@ -38,21 +38,13 @@ RING = ring(5)
 @pytest.mark.parametrize(
     ("make", "field"),
     [
-        (lambda: Drop(1.5), "probability"),
-        (lambda: Drop(math.nan), "probability"),
-        (lambda: Delay(-1.0), "seconds"),
-        (lambda: Delay(math.inf), "seconds"),
-        (lambda: Delay(1.0, -0.1), "probability"),
-        (lambda: Replay(-1.0), "after"),
-        (lambda: Replay(copies=0), "copies"),
-        (lambda: Replay(probability=2.0), "probability"),
-        (lambda: Alter(FlipSign(), 1.1), "probability"),
-        (lambda: Alter("noise"), "how"),
-        (lambda: Alter(FlipSign(), fields=()), "fields"),
-        (lambda: AddGaussian(-1.0), "stddev"),
-        (lambda: AddGaussian(math.inf), "stddev"),
-        (lambda: ScaleBy(math.nan), "factor"),
-        (lambda: SetTo(math.inf), "value"),
+        (lambda: Drop(1.5), "probability"), (lambda: Drop(math.nan), "probability"), (lambda: Delay(-1.0), "seconds"),
+        (lambda: Delay(math.inf), "seconds"), (lambda: Delay(1.0, -0.1), "probability"),
+        (lambda: Replay(-1.0), "after"), (lambda: Replay(copies=0), "copies"),
+        (lambda: Replay(probability=2.0), "probability"), (lambda: Alter(FlipSign(), 1.1), "probability"),
+        (lambda: Alter("noise"), "how"), (lambda: Alter(FlipSign(), fields=()), "fields"),
+        (lambda: AddGaussian(-1.0), "stddev"), (lambda: AddGaussian(math.inf), "stddev"),
+        (lambda: ScaleBy(math.nan), "factor"), (lambda: SetTo(math.inf), "value"),
         (lambda: ActiveAdversary("m", "all", ()), "actions"),
         (lambda: ActiveAdversary("m", "all", (FlipSign(),)), "actions[0]"),
         (lambda: ActiveAdversary("m", "all", (Drop(),), start=-1.0), "start"),
@@ -60,7 +52,7 @@ RING = ring(5)
         (lambda: ActiveAdversary("m", "all", (Drop(),), end=math.nan), "end"),
         (lambda: ActiveAdversary("m", "all", (Drop(),), directed=True), "directed"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_refused(make, field):
     assert refusal(make).field == field
 
@@ -71,17 +63,15 @@ def test_what_cannot_be_is_refused(make, field):
         ((ActiveAdversary("m", ((0, 2),), (Drop(),)),), LinkLaw(), "active_adversaries[0].links[0]"),
         ((ActiveAdversary("m", Around((9,)), (Drop(),)),), LinkLaw(), "active_adversaries[0].links.around[0]"),
         (
-            (ActiveAdversary("m", "all", (Drop(),)), ActiveAdversary("m", "all", (Drop(),))),
-            LinkLaw(),
+            (ActiveAdversary("m", "all", (Drop(),)), ActiveAdversary("m", "all", (Drop(),))), LinkLaw(),
             "active_adversaries[1].name",
         ),
         (
-            (ActiveAdversary("m", "all", (Drop(0.1), Alter(FlipSign()))),),
-            LinkLaw(encrypted=True),
+            (ActiveAdversary("m", "all", (Drop(0.1), Alter(FlipSign()))),), LinkLaw(encrypted=True),
             "active_adversaries[0].actions[1]",
         ),
     ],
-)
+)  # fmt: skip
 def test_a_simulation_refuses_what_does_not_fit_it(active_adversaries, links, field):
     with pytest.raises(ScenarioError) as caught:
         descending(links, active_adversaries=active_adversaries)
@@ -130,13 +120,10 @@ class TestAlterations:
     @pytest.mark.parametrize(
         ("how", "expected"),
         [
-            (FlipSign(), [[-1, 2], [0, -4]]),
-            (ScaleBy(3.0), [[3, -6], [0, 12]]),
-            (SetTo(7.0), [[7, 7], [7, 7]]),
-            (AddGaussian(0.0), [[1, -2], [0, 4]]),
-            (lambda values: {"x": values["x"] + 1}, [[2, -1], [1, 5]]),
+            (FlipSign(), [[-1, 2], [0, -4]]), (ScaleBy(3.0), [[3, -6], [0, 12]]), (SetTo(7.0), [[7, 7], [7, 7]]),
+            (AddGaussian(0.0), [[1, -2], [0, 4]]), (lambda values: {"x": values["x"] + 1}, [[2, -1], [1, 5]]),
         ],
-    )
+    )  # fmt: skip
     def test_they_do_what_they_say_to_the_named_field_only(self, how, expected):
         after = self.after(how, ("x", "absent"))
         np.testing.assert_array_equal(after["x"], expected)
@@ -194,18 +181,14 @@ def test_the_line_says_which_way_and_when():
 
 
 # ── under codecs ────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_what_is_altered_goes_on_as_the_codec_would_have_said_it(tmp_path):
     noisy = ActiveAdversary("mallory", "all", (Alter(AddGaussian(0.3)),))
     problem = logistic(load("digits").split(4), ridge=1.0)
     run = Simulation(
-        problem,
-        ring(4),
-        PrivateGradientDescent(6, Constant(0.1)),
+        problem, ring(4), PrivateGradientDescent(6, Constant(0.1)),
         NetworkSettings(codec=Float32(), active_adversaries=(noisy,)),
         adversaries=(Adversary(links=(), nodes=(0, 1, 2, 3)),),
-    ).run()
+    ).run()  # fmt: skip
     received = [row for row in run.views[0].transcript if row.event == "received"]
     sent = {(row.sender, row.number): row.values["x"] for row in run.views[0].transcript if row.event == "sent"}
     assert run.interceptions[0].altered == len(received) > 0
@@ -220,8 +203,6 @@ def test_nobody_alters_what_a_codec_draws():
     noisy = ActiveAdversary("mallory", "all", (Drop(0.1), Alter(AddGaussian(0.3))))
     with pytest.raises(ScenarioError, match=r"active_adversaries\[0\].actions\[1\].*no draws"):
         Simulation(
-            logistic(load("digits").split(4), ridge=1.0),
-            ring(4),
-            PrivateGradientDescent(6, Constant(0.1)),
+            logistic(load("digits").split(4), ridge=1.0), ring(4), PrivateGradientDescent(6, Constant(0.1)),
             NetworkSettings(codec=Quantizer(), active_adversaries=(noisy,)),
-        )
+        )  # fmt: skip

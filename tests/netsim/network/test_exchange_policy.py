@@ -44,8 +44,6 @@ def descent(rounds: int, scale: float = 0.0) -> PrivateGradientDescent:
 
 
 # ── the shelf ───────────────────────────────────────────────────────────────────────────────────────────
-
-
 def taken(shelf: Shelf, told: Message) -> list[int]:
     """Whose message, or which number of it, stands for neighbors 1 and 2; −1 for the agent's own."""
     return [-1 if m is told else m.number for m in shelf.collect(told).values()]
@@ -96,8 +94,6 @@ def test_a_neighbor_that_is_ahead_is_not_waited_for():
 
 
 # ── live ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class Gossip(Algorithm):
     """x ← W x, a gradient's time a round."""
@@ -172,12 +168,10 @@ def test_slow_neighbors_are_left_behind_as_a_plain_simulation_says(instead, dead
     delays = {(i, j): 0.01 + 0.007 * i + 0.003 * j for i in range(5) for j in topology.neighbors(i)}
     work = [0.02, 0.031, 0.0443, 0.11, 0.0271]
     run = simulation(
-        Gossip(rounds),
-        topology,
-        link_laws={edge: LinkLaw(ConstantDelay(delay)) for edge, delay in delays.items()},
+        Gossip(rounds), topology, link_laws={edge: LinkLaw(ConstantDelay(delay)) for edge, delay in delays.items()},
         compute_laws={i: ConstantDelay(seconds) for i, seconds in enumerate(work)},
         exchange_policy=ExchangePolicy(deadline, instead),
-    ).run()
+    ).run()  # fmt: skip
     expected = oracle(topology, rounds, delays, work, deadline, instead)
     mixed = oracle(topology, rounds, delays, work, 1e6, instead)
     for queries, points in zip(run.truth.queries, expected, strict=True):
@@ -249,20 +243,14 @@ def test_a_deadline_is_a_time(deadline):
 
 
 # ── replay and inversion ────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("instead", ["last_received", "own_value"])
 def test_a_replay_takes_what_the_agent_took_to_the_last_bit(instead):
     lossy = LinkLaw(ExponentialDelay(0.02), loss=0.25, duplication=0.2, reordering=True)
     adversary = Adversary(nodes=(1, 2))
     simulated = simulation(
-        descent(40, 0.05),
-        complete(4),
-        lossy,
-        exchange_policy=ExchangePolicy(0.03, instead),
-        adversaries=(adversary,),
-        replicas=3,
-    )
+        descent(40, 0.05), complete(4), lossy, exchange_policy=ExchangePolicy(0.03, instead),
+        adversaries=(adversary,), replicas=3,
+    )  # fmt: skip
     run = simulated.run()
     closed = [row for row in run.views[0].at_node(2) if row.event == "closed"]
     assert [row.number for row in closed] == list(range(40))

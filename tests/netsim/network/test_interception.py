@@ -34,11 +34,8 @@ from tests.worlds import EVERY_LAW
 
 RELIABLE = LinkLaw(ExponentialDelay(0.05), loss=0.1, duplication=0.1, reordering=True, reliable=True)
 EVERYTHING = (
-    Alter(AddGaussian(1.0), 0.3),
-    Delay(UniformDelay(0.0, 2.0), 0.3),
-    Replay(0.7, 0.3, copies=2),
-    Drop(0.2),
-)
+    Alter(AddGaussian(1.0), 0.3), Delay(UniformDelay(0.0, 2.0), 0.3), Replay(0.7, 0.3, copies=2), Drop(0.2),
+)  # fmt: skip
 EARS = (Adversary(),)
 
 
@@ -47,8 +44,6 @@ def mallory(*actions, links="all", **options) -> tuple[ActiveAdversary, ...]:
 
 
 # ── one wire ────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("law", [EVERY_LAW, replace(EVERY_LAW, authenticated=True)], ids=["bare", "authenticated"])
 def test_packets_and_bytes_are_conserved_at_every_moment_with_everything_on(law):
     two = (*mallory(*EVERYTHING), ActiveAdversary("other", "all", (Drop(0.1), Replay(1.5, 0.2))))
@@ -141,8 +136,6 @@ def test_two_meddlers_have_numbers_of_their_own():
 
 
 # ── whole runs ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("law", [LinkLaw(), RELIABLE, LinkLaw(UniformDelay(0.1, 0.5), bandwidth=500.0)])
 @pytest.mark.parametrize(
     "idle",
@@ -300,8 +293,6 @@ def test_no_view_holds_what_was_done():
 
 
 # ── messages that are no exchange ───────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class Telling(Algorithm):
     """Agent 0 tells agent 1 two things; agent 1 writes down what it hears within ten seconds."""

@@ -27,7 +27,6 @@ from tests.netsim.network.intercepted import FALSE_ALARM, refusal
 
 BEYOND = stats.norm.isf(FALSE_ALARM / 2)
 """Standard errors that a mean strays with that probability."""
-
 DELAYS = (0.5, 0.125, 0.0, 3.0, 0.25)
 FATES = (1, 1, 0, 1, 0, 0, 0)
 
@@ -37,19 +36,14 @@ def lines(values):
 
 
 # ── delay ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize(
     ("law", "stddev"),
     [
-        (ConstantDelay(0.25), 0.0),
-        (UniformDelay(0.5, 2.0), 1.5 / math.sqrt(12)),
+        (ConstantDelay(0.25), 0.0), (UniformDelay(0.5, 2.0), 1.5 / math.sqrt(12)),
         (LognormalDelay(0.1, 0.4), 0.1 * math.exp(0.08) * math.sqrt(math.expm1(0.16))),
-        (LognormalDelay(2.0, 0.0), 0.0),
-        (ExponentialDelay(0.3), 0.3),
-        (ExponentialDelay(0.3, least=2.0), 0.3),
+        (LognormalDelay(2.0, 0.0), 0.0), (ExponentialDelay(0.3), 0.3), (ExponentialDelay(0.3, least=2.0), 0.3),
     ],
-)
+)  # fmt: skip
 def test_drawn_delays_have_the_mean_that_the_law_says(law, stddev):
     """By the central limit theorem; the skews are small over 100,000 draws."""
     count, rng = 100_000, random.Random(1)
@@ -60,12 +54,10 @@ def test_drawn_delays_have_the_mean_that_the_law_says(law, stddev):
 @pytest.mark.parametrize(
     ("law", "theory"),
     [
-        (UniformDelay(0.5, 2.0), stats.uniform(0.5, 1.5)),
-        (LognormalDelay(0.1, 0.4), stats.lognorm(0.4, scale=0.1)),
-        (ExponentialDelay(0.3), stats.expon(scale=0.3)),
-        (ExponentialDelay(0.3, least=2.0), stats.expon(2.0, 0.3)),
+        (UniformDelay(0.5, 2.0), stats.uniform(0.5, 1.5)), (LognormalDelay(0.1, 0.4), stats.lognorm(0.4, scale=0.1)),
+        (ExponentialDelay(0.3), stats.expon(scale=0.3)), (ExponentialDelay(0.3, least=2.0), stats.expon(2.0, 0.3)),
     ],
-)
+)  # fmt: skip
 def test_drawn_delays_follow_their_law(law, theory):
     """Kolmogorov–Smirnov, and against a law 10 % wider, which the test must refuse."""
     rng = random.Random(2)
@@ -78,33 +70,23 @@ def test_drawn_delays_follow_their_law(law, theory):
 @pytest.mark.parametrize(
     ("make", "field"),
     [
-        (lambda: ConstantDelay(-1.0), "seconds"),
-        (lambda: ConstantDelay(math.inf), "seconds"),
-        (lambda: ConstantDelay(math.nan), "seconds"),
-        (lambda: UniformDelay(-0.1, 1.0), "low"),
-        (lambda: UniformDelay(2.0, 1.0), "high"),
-        (lambda: UniformDelay(1.0, math.inf), "high"),
-        (lambda: LognormalDelay(0.0, 1.0), "median"),
-        (lambda: LognormalDelay(1.0, -1.0), "sigma"),
-        (lambda: ExponentialDelay(0.0), "mean_excess"),
-        (lambda: ExponentialDelay(math.inf), "mean_excess"),
-        (lambda: ExponentialDelay(math.nan), "mean_excess"),
-        (lambda: ExponentialDelay(1.0, -0.1), "least"),
-        (lambda: ExponentialDelay(1.0, math.inf), "least"),
-        (lambda: Bernoulli(-0.1), "probability"),
-        (lambda: Bernoulli(1.0), "probability"),
-        (lambda: Bernoulli(math.nan), "probability"),
-        (lambda: GilbertElliott(-0.1, 0.5), "good_to_bad"),
-        (lambda: GilbertElliott(1.1, 0.5), "good_to_bad"),
-        (lambda: GilbertElliott(math.nan, 0.5), "good_to_bad"),
-        (lambda: GilbertElliott(0.5, 0.0), "bad_to_good"),
+        (lambda: ConstantDelay(-1.0), "seconds"), (lambda: ConstantDelay(math.inf), "seconds"),
+        (lambda: ConstantDelay(math.nan), "seconds"), (lambda: UniformDelay(-0.1, 1.0), "low"),
+        (lambda: UniformDelay(2.0, 1.0), "high"), (lambda: UniformDelay(1.0, math.inf), "high"),
+        (lambda: LognormalDelay(0.0, 1.0), "median"), (lambda: LognormalDelay(1.0, -1.0), "sigma"),
+        (lambda: ExponentialDelay(0.0), "mean_excess"), (lambda: ExponentialDelay(math.inf), "mean_excess"),
+        (lambda: ExponentialDelay(math.nan), "mean_excess"), (lambda: ExponentialDelay(1.0, -0.1), "least"),
+        (lambda: ExponentialDelay(1.0, math.inf), "least"), (lambda: Bernoulli(-0.1), "probability"),
+        (lambda: Bernoulli(1.0), "probability"), (lambda: Bernoulli(math.nan), "probability"),
+        (lambda: GilbertElliott(-0.1, 0.5), "good_to_bad"), (lambda: GilbertElliott(1.1, 0.5), "good_to_bad"),
+        (lambda: GilbertElliott(math.nan, 0.5), "good_to_bad"), (lambda: GilbertElliott(0.5, 0.0), "bad_to_good"),
         (lambda: GilbertElliott(0.5, 1.1), "bad_to_good"),
         (lambda: GilbertElliott(0.5, 0.5, loss_good=1.0), "loss_good"),
         (lambda: GilbertElliott(0.5, 0.5, loss_good=-0.1), "loss_good"),
         (lambda: GilbertElliott(0.5, 0.5, loss_bad=1.1), "loss_bad"),
         (lambda: GilbertElliott(0.5, 0.5, loss_bad=math.nan), "loss_bad"),
     ],
-)
+)  # fmt: skip
 def test_a_law_that_cannot_be_is_a_scenario_error(make, field):
     error = refusal(make)
     assert error.field == field
@@ -112,8 +94,6 @@ def test_a_law_that_cannot_be_is_a_scenario_error(make, field):
 
 
 # ── loss ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def fates(law, count, seed=0):
     lost = law.process(random.Random(seed))
     return np.fromiter((lost(float(packet)) for packet in range(count)), bool, count)
@@ -155,13 +135,11 @@ ELLIOTT = GilbertElliott(0.1, 0.3, loss_good=0.05, loss_bad=0.6)
 @pytest.mark.parametrize(
     ("law", "rate"),
     [
-        (GILBERT, 0.05 / 0.3),
-        (ELLIOTT, 0.75 * 0.05 + 0.25 * 0.6),
-        (GilbertElliott(0.0, 0.5, loss_good=0.125), 0.125),
-        (GilbertElliott(1.0, 1.0), 0.5),
+        (GILBERT, 0.05 / 0.3), (ELLIOTT, 0.75 * 0.05 + 0.25 * 0.6),
+        (GilbertElliott(0.0, 0.5, loss_good=0.125), 0.125), (GilbertElliott(1.0, 1.0), 0.5),
         (GilbertElliott(0.5, 0.5, loss_good=0.9, loss_bad=0.0), 0.45),
     ],
-)
+)  # fmt: skip
 def test_gilbert_elliott_loses_its_share_of_the_packets(law, rate):
     """Rates worked out by hand; central limit theorem for the chain, plus the odd packet of a strict alternation."""
     count = 200_000
@@ -187,12 +165,10 @@ def test_a_process_is_stationary_from_its_first_packet(law):
     chain = np.array([[1 - law.good_to_bad, law.good_to_bad], [law.bad_to_good, 1 - law.bad_to_good]])
     loss = np.array([law.loss_good, law.loss_bad])
     start = np.linalg.matrix_power(chain, 10_000)[0]
-
     seen = Counter()
     for _ in range(count):
         lost = law.process(rng)
         seen[lost(0.0), lost(0.0), lost(0.0)] += 1
-
     theory = {}
     for word in itertools.product((False, True), repeat=3):
         first, second, third = (np.diag(loss if fate else 1 - loss) for fate in word)
@@ -222,8 +198,6 @@ def test_the_time_of_a_packet_changes_nothing():
 
 
 # ── traces ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def rotations(values):
     return [values[start:] + values[:start] for start in range(len(values))]
 
@@ -308,14 +282,11 @@ def test_a_trace_forgets_an_rng_that_is_gone(trace):
 @pytest.mark.parametrize(
     "text",
     [
-        "0.5\n1e-1\n2",
-        "delay\n0.5\n0.1\n2.0\n",
-        "\ufeffdelay\n0.5\n0.1\n2.0\n",
-        "0.5\r\n0.1\r\n2.0\r\n",
+        "0.5\n1e-1\n2", "delay\n0.5\n0.1\n2.0\n", "\ufeffdelay\n0.5\n0.1\n2.0\n", "0.5\r\n0.1\r\n2.0\r\n",
         "\n 0.5 \n\n0.1\n2.0\n\n",
     ],
     ids=["plain", "headed", "byte order mark", "carriage returns", "blank lines"],
-)
+)  # fmt: skip
 def test_a_trace_may_be_written_in_any_of_these_ways(trace, text):
     assert TraceDelay(trace(text)).delays == (0.5, 0.1, 2.0)
 
@@ -323,17 +294,13 @@ def test_a_trace_may_be_written_in_any_of_these_ways(trace, text):
 @pytest.mark.parametrize(
     ("law", "text", "field", "value", "line"),
     [
-        (TraceDelay, "0.5\nslow\n", "delay", "slow", 2),
-        (TraceDelay, "delay\n0.5\n\n-0.25\n", "delay", -0.25, 4),
-        (TraceDelay, "0.5\ninf\n", "delay", math.inf, 2),
-        (TraceDelay, "0.5\n0.5\ndelay\n", "delay", "delay", 3),
-        (TraceDelay, "rtt\n0.5\n", "delay", "rtt", 1),
-        (TraceDelay, "0.5,0.5\n", "delay", "0.5,0.5", 1),
-        (TraceLoss, "0\n1\n2\n", "lost", 2.0, 3),
-        (TraceLoss, "0\n0.5\n", "lost", 0.5, 2),
+        (TraceDelay, "0.5\nslow\n", "delay", "slow", 2), (TraceDelay, "delay\n0.5\n\n-0.25\n", "delay", -0.25, 4),
+        (TraceDelay, "0.5\ninf\n", "delay", math.inf, 2), (TraceDelay, "0.5\n0.5\ndelay\n", "delay", "delay", 3),
+        (TraceDelay, "rtt\n0.5\n", "delay", "rtt", 1), (TraceDelay, "0.5,0.5\n", "delay", "0.5,0.5", 1),
+        (TraceLoss, "0\n1\n2\n", "lost", 2.0, 3), (TraceLoss, "0\n0.5\n", "lost", 0.5, 2),
         (TraceLoss, "0\nyes\n", "lost", "yes", 2),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_line_is_named_with_its_file_its_value_and_what_is_allowed(trace, law, text, field, value, line):
     path = trace(text)
     error = refusal(lambda: law(path))
@@ -353,13 +320,10 @@ def test_a_delay_that_is_no_number_at_all_is_refused(trace):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (b"", "no rows"),
-        (b"\n\n", "no rows"),
-        (b"HEADER\n", "no rows"),
-        (b"0\n\xff\n", "cannot be read"),
+        (b"", "no rows"), (b"\n\n", "no rows"), (b"HEADER\n", "no rows"), (b"0\n\xff\n", "cannot be read"),
         (None, "cannot be read"),
     ],
-)
+)  # fmt: skip
 def test_a_file_without_a_trace_is_refused(trace, tmp_path, law, text, problem):
     header = {TraceDelay: b"delay", TraceLoss: b"lost", TraceOutages: b"down,up"}[law]
     path = tmp_path / "missing.csv" if text is None else trace(text.replace(b"HEADER", header))

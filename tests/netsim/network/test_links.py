@@ -37,30 +37,21 @@ class Reliable:
 
 
 # ── laws ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize(
     ("make", "field"),
     [
-        (lambda: LinkLaw(loss=1.0), "loss"),
-        (lambda: LinkLaw(loss=-0.1), "loss"),
-        (lambda: LinkLaw(loss=math.nan), "loss"),
-        (lambda: LinkLaw(bandwidth=0.0), "bandwidth"),
-        (lambda: LinkLaw(bandwidth=math.inf), "bandwidth"),
-        (lambda: LinkLaw(timeout=0.0), "timeout"),
-        (lambda: LinkLaw(buffer=100), "buffer"),
-        (lambda: LinkLaw(bandwidth=1.0, buffer=-1), "buffer"),
-        (lambda: LinkLaw(duplication=1.0), "duplication"),
-        (lambda: LinkLaw(duplication=math.nan), "duplication"),
+        (lambda: LinkLaw(loss=1.0), "loss"), (lambda: LinkLaw(loss=-0.1), "loss"),
+        (lambda: LinkLaw(loss=math.nan), "loss"), (lambda: LinkLaw(bandwidth=0.0), "bandwidth"),
+        (lambda: LinkLaw(bandwidth=math.inf), "bandwidth"), (lambda: LinkLaw(timeout=0.0), "timeout"),
+        (lambda: LinkLaw(buffer=100), "buffer"), (lambda: LinkLaw(bandwidth=1.0, buffer=-1), "buffer"),
+        (lambda: LinkLaw(duplication=1.0), "duplication"), (lambda: LinkLaw(duplication=math.nan), "duplication"),
     ],
-)
+)  # fmt: skip
 def test_a_law_that_cannot_be_is_a_scenario_error(make, field):
     assert refusal(make).field == field
 
 
 # ── the wire ────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_message_weighs_its_header_and_its_floats_of_one_replica():
     values = {"x": np.zeros((7, 3)), "y": np.zeros((7, 5))}
     assert Message(0, "exchange", 0, values).size == HEADER_BYTES + 8 * 8
@@ -165,8 +156,6 @@ def test_a_wire_counts_what_it_sends_alone_and_in_every_broadcast():
 
 
 # ── the reliable transport ──────────────────────────────────────────────────────────────────────────────
-
-
 def test_every_attempt_and_every_acknowledgement_is_heard():
     link = Reliable(LinkLaw(UniformDelay(0.1, 1.0), loss=0.5, reliable=True, reordering=True), seed=9)
     for number in range(100):

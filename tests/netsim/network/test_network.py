@@ -56,8 +56,6 @@ async def collected(inbox: Inbox, number: int) -> dict[int, Message]:
 
 
 # ── the inbox ───────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_an_agent_is_woken_once_when_its_last_neighbor_has_answered():
     async def main():
         loop, inbox = asyncio.get_running_loop(), Inbox(VirtualEnvironment(), 0, (1, 2))
@@ -147,8 +145,6 @@ def test_who_waits_for_what_in_words():
 
 
 # ── links between agents ────────────────────────────────────────────────────────────────────────────────
-
-
 def test_every_edge_is_two_wires_with_their_own_streams_and_laws():
     slow = LinkLaw(ConstantDelay(9.0))
     network = Network(VirtualEnvironment(), path(3), LinkLaw(UniformDelay(0, 1)), Streams(0), {(1, 0): slow})
@@ -217,8 +213,6 @@ def test_an_exchange_is_over_when_the_slowest_link_has_delivered():
 
 
 # ── deadlocks ───────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_lost_datagram_is_a_deadlock_that_names_who_waits_for_whom():
     async def agent(node: Node) -> None:
         for _ in range(3):
@@ -260,8 +254,6 @@ def test_a_deadlock_without_losses_names_who_waits_in_short(agent, graph, said, 
 
 
 # ── the port's rules ────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_an_algorithm_that_raises_ends_the_run_with_its_own_traceback_and_its_agent_in_a_note():
     cleaned = []
 

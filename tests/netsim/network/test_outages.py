@@ -22,18 +22,14 @@ def flips(outages, count=None, seed=0):
 
 
 # ── schedules ───────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize(
     ("intervals", "expected"),
     [
-        ((), []),
-        (INTERVALS, [1.0, 2.5, 4.0, 4.5, 10.0, 11.0]),
-        (((0.0, 1.0),), [0.0, 1.0]),
+        ((), []), (INTERVALS, [1.0, 2.5, 4.0, 4.5, 10.0, 11.0]), (((0.0, 1.0),), [0.0, 1.0]),
         (((1.0, 2.0), (3.0, math.inf)), [1.0, 2.0, 3.0]),
     ],
     ids=["none", "three", "from the start", "for good"],
-)
+)  # fmt: skip
 def test_a_schedule_flips_at_the_ends_of_its_intervals(intervals, expected):
     assert flips(Scheduled(intervals)) == expected
 
@@ -48,18 +44,15 @@ def test_a_schedule_draws_nothing_and_can_be_read_again():
 @pytest.mark.parametrize(
     ("intervals", "index", "problem"),
     [
-        (((-1.0, 2.0),), 0, "before 0"),
-        (((math.nan, 2.0),), 0, "before 0"),
-        (((math.inf, math.inf),), 0, "no finite time"),
-        (((1.0, 1.0),), 0, "does not end"),
-        (((2.0, 1.0),), 0, "does not end"),
-        (((2.0, math.nan),), 0, "does not end"),
+        (((-1.0, 2.0),), 0, "before 0"), (((math.nan, 2.0),), 0, "before 0"),
+        (((math.inf, math.inf),), 0, "no finite time"), (((1.0, 1.0),), 0, "does not end"),
+        (((2.0, 1.0),), 0, "does not end"), (((2.0, math.nan),), 0, "does not end"),
         (((1.0, 3.0), (2.0, 4.0)), 1, "before the one before"),
         (((1.0, 3.0), (3.0, 4.0)), 1, "before the one before"),
         (((5.0, 6.0), (1.0, 2.0)), 1, "before the one before"),
         (((1.0, 2.0), (3.0, math.inf), (9.0, 10.0)), 2, "before the one before"),
     ],
-)
+)  # fmt: skip
 def test_a_schedule_that_cannot_be_is_refused_at_its_first_wrong_interval(intervals, index, problem):
     error = refusal(lambda: Scheduled(intervals))
     assert error.field == f"intervals[{index}]"
@@ -69,8 +62,6 @@ def test_a_schedule_that_cannot_be_is_refused_at_its_first_wrong_interval(interv
 
 
 # ── random outages ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_random_outages_alternate_between_two_exponential_times():
     """Kolmogorov–Smirnov on 20,000 times up and as many down; the first time is one up."""
     lengths = np.diff(flips(RandomOutages(3.0, 0.5), 40_000, seed=2), prepend=0.0)
@@ -92,8 +83,6 @@ def test_random_outages_have_positive_finite_means(field, value):
 
 
 # ── traces ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("header", ["", "down,up\n", "down, up\n"])
 def test_a_trace_is_the_schedule_that_it_holds(trace, header):
     path = trace(header + "".join(f"{down},{up}\n" for down, up in INTERVALS))
@@ -105,14 +94,11 @@ def test_a_trace_is_the_schedule_that_it_holds(trace, header):
 @pytest.mark.parametrize(
     ("text", "field", "value", "line"),
     [
-        ("down,up\n1,2\n\n1.5,3\n", "down,up", (1.5, 3.0), 4),
-        ("1,1\n", "down,up", (1.0, 1.0), 1),
-        ("-1,1\n", "down,up", (-1.0, 1.0), 1),
-        ("1,2\n3\n", "down,up", "3", 2),
-        ("1,2\n3,late\n", "up", "late", 2),
+        ("down,up\n1,2\n\n1.5,3\n", "down,up", (1.5, 3.0), 4), ("1,1\n", "down,up", (1.0, 1.0), 1),
+        ("-1,1\n", "down,up", (-1.0, 1.0), 1), ("1,2\n3\n", "down,up", "3", 2), ("1,2\n3,late\n", "up", "late", 2),
         ("up,down\n1,2\n", "down", "up", 1),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_line_is_named_with_its_file_and_value(trace, text, field, value, line):
     path = trace(text)
     error = refusal(lambda: TraceOutages(path))
@@ -121,7 +107,6 @@ def test_a_wrong_line_is_named_with_its_file_and_value(trace, text, field, value
 
 
 # ── the switch ──────────────────────────────────────────────────────────────────────────────────────────
-
 moments = st.lists(st.floats(0, 100) | st.integers(0, 10).map(float), max_size=30)
 
 
@@ -182,8 +167,5 @@ def test_a_switch_refuses_times_that_it_cannot_answer_for(now, ask):
 def test_a_switch_is_gone_once_it_is_down_for_good():
     switch = Switch(iter([1.0, 2.0, 3.0]))
     assert [(switch.is_down(t), switch.gone) for t in (0.0, 1.5, 2.5, 3.0)] == [
-        (False, False),
-        (True, False),
-        (False, False),
-        (True, True),
-    ]
+        (False, False), (True, False), (False, False), (True, True),
+    ]  # fmt: skip

@@ -33,14 +33,9 @@ FALSE_ALARM = 1e-8
 ROUNDS = 7
 SHEET = grid(3, 4)
 ROUGH = LinkLaw(
-    UniformDelay(0.01, 0.05),
-    loss=0.3,
-    bandwidth=5e3,
-    duplication=0.2,
-    outages=RandomOutages(1.0, 0.1),
-    reordering=True,
-    reliable=True,
-)
+    UniformDelay(0.01, 0.05), loss=0.3, bandwidth=5e3, duplication=0.2, outages=RandomOutages(1.0, 0.1),
+    reordering=True, reliable=True,
+)  # fmt: skip
 
 
 def message(number: int, sender: int = 0, floats: int = 10) -> Message:
@@ -56,14 +51,9 @@ class Air:
     def __init__(self, topology, law: LinkLaw, radio: Radio | None = None, laws=None, seed: int = 0) -> None:
         self.environment = VirtualEnvironment()
         self.network = RadioNetwork(
-            radio or Radio(),
-            self.environment,
-            topology,
-            law,
-            Streams(seed),
-            laws,
+            radio or Radio(), self.environment, topology, law, Streams(seed), laws,
             {i: [lambda message, i=i: self._delivered(i, message)] for i in range(topology.agents)},
-        )
+        )  # fmt: skip
         self.heard, self.delivered = [], []
         for transmitter in self.network.transmitters:
             transmitter.tap(self.heard.append)
@@ -97,8 +87,6 @@ def simulation(topology=SHEET, law=None, *adversaries: Adversary, **options) -> 
 
 
 # ── one frame ───────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_broadcast_is_serialized_once_and_heard_by_every_neighbor():
     air = Air(star(5), LinkLaw(ConstantDelay(0.5), bandwidth=SIZE / 2.0))
     air.broadcast_at(1.0, message(0))
@@ -157,8 +145,6 @@ def test_what_finds_no_room_is_dropped_for_all_and_never_heard():
 
 
 # ── counts ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def conserved(traffic) -> bool:
     return all(
         traffic[f"{unit}_sent"] + traffic[f"{unit}_duplicated"]
@@ -227,8 +213,6 @@ def test_an_exchange_transmits_one_part_in_degree_of_what_links_send(topology):
 
 
 # ── carrier sense ───────────────────────────────────────────────────────────────────────────────────────
-
-
 def hops(topology) -> dict[int, dict[int, int]]:
     return dict(nx.all_pairs_shortest_path_length(topology.graph))
 
@@ -280,8 +264,6 @@ def test_acknowledgements_go_before_what_waits():
 
 
 # ── reliable ────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("sense", [0, 2])
 def test_reliable_radio_delivers_everything_once_and_in_order_whoever_it_is_for(sense):
     law = replace(ROUGH, loss=0.5)
@@ -443,8 +425,6 @@ def test_authenticated_frames_are_tagged_once_and_let_in_once(reliable):
 
 
 # ── taps ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def heard_from(rule, topology=SHEET) -> set[int]:
     run = simulation(topology, None, Adversary(links=rule)).run()
     rows = list(run.views[0].transcript)
@@ -525,17 +505,12 @@ def test_broadcasts_can_be_spooled_and_exported(tmp_path):
 
 
 # ── errors ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize(
     ("make", "field"),
     [
-        (lambda: Radio(3), "carrier_sense"),
-        (lambda: Radio(-1), "carrier_sense"),
-        (lambda: Radio(True), "carrier_sense"),
-        (lambda: simulation(medium=Radio(1)), "medium.carrier_sense"),
-        (lambda: simulation(medium="radio"), "medium"),
-        (lambda: simulation(access=AccessLaw(uplink=1e3)), "access"),
+        (lambda: Radio(3), "carrier_sense"), (lambda: Radio(-1), "carrier_sense"),
+        (lambda: Radio(True), "carrier_sense"), (lambda: simulation(medium=Radio(1)), "medium.carrier_sense"),
+        (lambda: simulation(medium="radio"), "medium"), (lambda: simulation(access=AccessLaw(uplink=1e3)), "access"),
         (lambda: simulation(access_laws={2: AccessLaw(downlink=1e3)}), "access"),
         (lambda: simulation(link_laws={(0, 1): LinkLaw(bandwidth=10.0)}), "link_laws.bandwidth"),
         (lambda: simulation(link_laws={(0, 1): LinkLaw(encrypted=True)}), "link_laws.encrypted"),
@@ -549,7 +524,7 @@ def test_broadcasts_can_be_spooled_and_exported(tmp_path):
         (lambda: simulation(SHEET, None, Adversary(nodes=(12,))), "adversaries[0].nodes[0]"),
         (lambda: simulation(ring(4), None, Adversary(links=Within((0.0, 0.0), 1.0))), "adversaries[0].links.within"),
     ],
-)
+)  # fmt: skip
 def test_what_radio_cannot_do_is_said_before_time_0(make, field):
     with pytest.raises(ScenarioError) as caught:
         make()

@@ -59,12 +59,9 @@ def test_without_a_regularizer_it_is_the_objective_s_own_map(kind: type) -> None
 
 @kinds
 @given(
-    seed=st.integers(0, 10_000),
-    log_step=st.floats(-4, 3),
-    log_size=st.floats(-4, 4),
-    log_weight=st.floats(-3, 1),
+    seed=st.integers(0, 10_000), log_step=st.floats(-4, 3), log_size=st.floats(-4, 4), log_weight=st.floats(-3, 1),
     dimension=st.sampled_from([1, 5, 14]),
-)
+)  # fmt: skip
 @settings(max_examples=25, deadline=None)
 def test_the_point_is_optimal(kind, seed, log_step, log_size, log_weight, dimension) -> None:
     f, step, r = objective(kind, seed, 9, dimension), 10**log_step, L1(10**log_weight)

@@ -27,22 +27,18 @@ RNG = np.random.default_rng(0)
 FEATURES, SLOPE = RNG.standard_normal((7, 5)), RNG.standard_normal(5)
 SIGNS, CLASSES = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0]), np.arange(7.0) % 3
 OWN = LogisticLoss(FEATURES, SIGNS, 0.1)
-
-
 OBJECTIVES = {
-    "logistic": OWN,
-    "least squares": LeastSquares(FEATURES, SIGNS, 0.03),
+    "logistic": OWN, "least squares": LeastSquares(FEATURES, SIGNS, 0.03),
     "a divisor": LeastSquares(FEATURES, SIGNS, 0.03, 36.0),
     "nonconvex": NonconvexLogistic(FEATURES, SIGNS, 0.3, 2.0, 0.03),
     "poisson": PoissonLoss(FEATURES, CLASSES, 0.03, 9.0),
     "softmax": Modelled(FEATURES, CLASSES, Softmax(5, 3), Penalty(0.1, 0.05, 2.0)),
     "softmax, no intercept": Modelled(FEATURES, CLASSES, Softmax(5, 3, intercept=False)),
     "tanh": Modelled(FEATURES, CLASSES, MLP((5, 5, 3), "tanh", 0), Penalty(0.1)),
-    "relu": Modelled(FEATURES, CLASSES, MLP((5, 5, 3), "relu", 1)),
-    "tilted": Tilted(OWN, SLOPE),
+    "relu": Modelled(FEATURES, CLASSES, MLP((5, 5, 3), "relu", 1)), "tilted": Tilted(OWN, SLOPE),
     **{f"bent at {offset:g}": Bent(OWN, SLOPE, 0.7, offset) for offset in (-1.5, 0.0, 2.0)},
     "plain functions": twin(OWN, hessian=False),
-}
+}  # fmt: skip
 PROXIMAL = {name: f for name, f in OBJECTIVES.items() if name not in ("tanh", "relu")}
 PAIRS = [(name, r) for name in PROXIMAL for r in (Zero(), L1(0.2))]
 PAIRS += [(name, r) for name in ("logistic", "least squares", "nonconvex") for r in (FusedLasso(0.1, 0.2), Box(0.2))]

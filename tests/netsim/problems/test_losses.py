@@ -143,12 +143,9 @@ def test_fewer_records_than_coordinates_are_not_strongly_convex() -> None:
 
 @pytest.mark.parametrize("make", EACH[:4])
 @given(
-    seed=st.integers(0, 10_000),
-    log_step=st.floats(-5, 5),
-    log_size=st.floats(-4, 4),
-    ridge=st.sampled_from([0.0, 0.2]),
-    dimension=st.sampled_from([1, 5, 12]),
-)
+    seed=st.integers(0, 10_000), log_step=st.floats(-5, 5), log_size=st.floats(-4, 4),
+    ridge=st.sampled_from([0.0, 0.2]), dimension=st.sampled_from([1, 5, 12]),
+)  # fmt: skip
 @settings(max_examples=60, deadline=None)
 def test_the_proximal_point_is_optimal(
     make: Make, seed: int, log_step: float, log_size: float, ridge: float, dimension: int
@@ -322,16 +319,12 @@ def test_records_cannot_be_written_nor_changed_from_outside(make: Make) -> None:
 @pytest.mark.parametrize(
     ("features", "labels", "ridge", "name"),
     [
-        (np.ones(3), np.ones(3), 0.0, "features"),
-        (np.ones((0, 3)), np.ones(0), 0.0, "features"),
-        ([[np.nan]], [1.0], 0.0, "features"),
-        ([["a"]], [1.0], 0.0, "features"),
-        ([[1.0]], [np.inf], 0.0, "labels|targets"),
-        ([[1.0]], [1.0, 1.0], 0.0, "labels|targets"),
-        ([[1.0]], [1.0], -0.1, "ridge"),
-        ([[1.0]], [1.0], np.nan, "ridge"),
+        (np.ones(3), np.ones(3), 0.0, "features"), (np.ones((0, 3)), np.ones(0), 0.0, "features"),
+        ([[np.nan]], [1.0], 0.0, "features"), ([["a"]], [1.0], 0.0, "features"),
+        ([[1.0]], [np.inf], 0.0, "labels|targets"), ([[1.0]], [1.0, 1.0], 0.0, "labels|targets"),
+        ([[1.0]], [1.0], -0.1, "ridge"), ([[1.0]], [1.0], np.nan, "ridge"),
     ],
-)
+)  # fmt: skip
 def test_bad_records_are_refused_by_name(
     kind: Callable[..., Objective], features: object, labels: object, ridge: float, name: str
 ) -> None:

@@ -238,13 +238,9 @@ def twin(loss: LogisticLoss, hessian: bool = True):
         return (a.T * (p * (1 - p))) @ a / len(b) + 0.1 * np.eye(a.shape[1])
 
     return objective(
-        value,
-        gradient,
-        a.shape[1],
-        smoothness=loss.smoothness,
-        strong_convexity=0.1,
+        value, gradient, a.shape[1], smoothness=loss.smoothness, strong_convexity=0.1,
         hessian=second if hessian else None,
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("hessian", [True, False])
@@ -298,10 +294,8 @@ GOOD = {"value": square, "gradient": slope, "dimension": 3, "smoothness": 2.0, "
     ("field", "problem", "change"),
     [
         ("gradient", "wrong shape", {"gradient": lambda x: np.zeros(2)}),
-        ("value", "wrong shape", {"value": lambda x: x}),
-        ("value", "not finite", {"value": lambda x: np.log(x[0])}),
-        ("value", "not a function", {"value": Noisy()}),
-        ("value", "not numbers", {"value": lambda x: "much"}),
+        ("value", "wrong shape", {"value": lambda x: x}), ("value", "not finite", {"value": lambda x: np.log(x[0])}),
+        ("value", "not a function", {"value": Noisy()}), ("value", "not numbers", {"value": lambda x: "much"}),
         ("gradient", "cannot be computed", {"gradient": writes}),
         ("gradient", "is not the function's gradient", {"gradient": lambda x: 2.01 * x, "smoothness": 3.0}),
         ("hessian", "is not that of the gradient", {"hessian": lambda x: np.eye(3)}),
@@ -311,7 +305,7 @@ GOOD = {"value": square, "gradient": slope, "dimension": 3, "smoothness": 2.0, "
         ("strong_convexity", "is contradicted by the gradients", {"strong_convexity": 2.1}),
         ("dimension", "not an integer", {"dimension": 3.0}),
     ],
-)
+)  # fmt: skip
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_what_cannot_be_is_told_before_anything_runs(field, problem, change):
     with pytest.raises(ScenarioError) as caught:

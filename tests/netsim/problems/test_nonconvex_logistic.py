@@ -146,12 +146,8 @@ def test_descent_never_ends_above_where_it_began() -> None:
 def test_a_maximum_near_the_start_does_not_attract(regularizer) -> None:
     """cos falls from near 0 to π, slowly at first; Newton's method alone would climb back to 0."""
     found = stationary_point(
-        lambda x: np.cos(x[:, 0]) + regularizer.value(x),
-        lambda x: -np.sin(x),
-        lambda x: -np.cos(x),
-        100.0,
-        regularizer,
-        np.array([[0.1]]),
-    )
+        lambda x: np.cos(x[:, 0]) + regularizer.value(x), lambda x: -np.sin(x), lambda x: -np.cos(x), 100.0,
+        regularizer, np.array([[0.1]]),
+    )  # fmt: skip
     slope = 0.0 if isinstance(regularizer, Zero) else 1e-3
     np.testing.assert_allclose(found, [[np.pi - np.arcsin(slope)]], atol=1e-11)

@@ -77,13 +77,10 @@ def test_unequal_agents_weigh_the_same() -> None:
 @pytest.mark.parametrize(
     ("kind", "data", "ridge", "l1"),
     [
-        ("logistic", digits, 0.0, 0.01),
-        ("logistic", digits, 1e-4, 1e-3),
-        ("lasso", real, 0.0, 0.02),
-        ("lasso", real, 0.1, 0.02),
-        ("lasso", wide, 0.0, 1e-3),
+        ("logistic", digits, 0.0, 0.01), ("logistic", digits, 1e-4, 1e-3), ("lasso", real, 0.0, 0.02),
+        ("lasso", real, 0.1, 0.02), ("lasso", wide, 0.0, 1e-3),
     ],
-)
+)  # fmt: skip
 def test_the_optimality_conditions_hold_coordinate_by_coordinate(
     kind: str, data: Dataset, ridge: float, l1: float
 ) -> None:
@@ -164,13 +161,10 @@ def test_a_replaced_objective_makes_another_world() -> None:
 @pytest.mark.parametrize(
     ("kind", "l1", "field", "allowed"),
     [
-        ("ridg", 0.0, "kind", "ridge, "),
-        ("Lasso", 0.1, "kind", "lasso, "),
-        ("lasso", 0.0, "l1", "l1 > 0"),
-        ("ridge", 0.1, "l1", "l1 = 0"),
-        ("logistic", -1.0, "l1", ">= 0"),
+        ("ridg", 0.0, "kind", "ridge, "), ("Lasso", 0.1, "kind", "lasso, "), ("lasso", 0.0, "l1", "l1 > 0"),
+        ("ridge", 0.1, "l1", "l1 = 0"), ("logistic", -1.0, "l1", ">= 0"),
     ],
-)
+)  # fmt: skip
 def test_a_kind_says_what_it_needs(kind: str, l1: float, field: str, allowed: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         build(kind, digits.split(2), l1=l1)
@@ -181,17 +175,13 @@ def test_a_kind_says_what_it_needs(kind: str, l1: float, field: str, allowed: st
 def test_kinds_differ_in_loss_and_regularizer() -> None:
     parts = digits.split(2)
     ridge, lasso, classes = (
-        build("ridge", parts, 0.1),
-        build("lasso", parts, l1=0.1),
-        build("logistic", parts),
-    )
+        build("ridge", parts, 0.1), build("lasso", parts, l1=0.1), build("logistic", parts),
+    )  # fmt: skip
     assert (ridge.name, lasso.name, classes.name) == ("ridge", "lasso", "logistic")
     assert (ridge.regularizer, lasso.regularizer, classes.regularizer) == (Zero(), L1(0.1), Zero())
     assert [type(p.objectives[0]) for p in (ridge, lasso, classes)] == [
-        LeastSquares,
-        LeastSquares,
-        LogisticLoss,
-    ]
+        LeastSquares, LeastSquares, LogisticLoss,
+    ]  # fmt: skip
 
 
 def test_agents_share_one_dimension() -> None:

@@ -145,10 +145,8 @@ def test_under_tls_an_agents_own_door_is_in_the_clear_and_its_links_are_not(tmp_
     pytest.importorskip("trustme")
     doors = Adversary("doors", "all", insiders=(3,), nodes=(0, 4))
     simulation = replace(
-        EXAMPLES[name].simulation(),
-        network=NetworkSettings(links=LinkLaw(encrypted=True)),
-        adversaries=(doors,),
-    )
+        EXAMPLES[name].simulation(), network=NetworkSettings(links=LinkLaw(encrypted=True)), adversaries=(doors,),
+    )  # fmt: skip
     run, simulated = deploy(simulation, tmp_path), simulation.run()
     assert at_doors(run) == at_doors(simulated)
     assert {row.kind for row in run.views[0].transcript if row.place == "link"} == {"sealed"}
@@ -162,11 +160,9 @@ def test_under_tls_an_agents_own_door_is_in_the_clear_and_its_links_are_not(tmp_
 def test_under_tls_the_door_of_an_agent_that_began_anew_has_each_message_once(tmp_path):
     pytest.importorskip("trustme")
     simulation = replace(
-        EXAMPLES["extra"].simulation(),
-        network=NetworkSettings(links=LinkLaw(encrypted=True)),
-        adversaries=(Adversary("doors", nodes=(0, 1)),),
-        timing=SLOW,
-    )
+        EXAMPLES["extra"].simulation(), network=NetworkSettings(links=LinkLaw(encrypted=True)),
+        adversaries=(Adversary("doors", nodes=(0, 1)),), timing=SLOW,
+    )  # fmt: skip
     run = deploy(simulation, tmp_path, Deployment(restart=True), killing(0, halfway))
     assert at_doors(run) == at_doors(simulation.run())
 
@@ -475,10 +471,8 @@ def test_a_packet_of_a_former_connection_is_none_of_the_next(tmp_path):
     file.close()
     rows = rebuilt(path, EXAMPLES["extra"].simulation().public())
     assert [(row.number, row.attempt, row.values["x"][0, 0]) for row in rows] == [
-        (5, 0, 0.625),
-        (6, 0, 0.75),
-        (5, 1, 0.625),
-    ]
+        (5, 0, 0.625), (6, 0, 0.75), (5, 1, 0.625),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("reordered", "wanted"), [(False, 6), (True, 0)])

@@ -46,8 +46,6 @@ def same(one, other) -> bool:
 
 
 # ── clocks ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_rounds_begin_at_the_ticks_of_a_poisson_clock():
     run = simulation(
         descent(400), ring(5), LinkLaw(), activation=PoissonClock(4.0), exchange_policy=AT_ONCE, seed=2
@@ -79,8 +77,6 @@ def test_a_token_waits_for_its_holders_clock():
 
 
 # ── compute times ───────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_everybody_waits_for_a_straggler():
     slow = simulation(
         descent(20), ring(5), LinkLaw(), compute=ConstantDelay(0.1), compute_laws={3: ConstantDelay(1.0)}
@@ -94,13 +90,9 @@ def test_everybody_waits_for_a_straggler():
 
 def test_nobody_waits_for_a_straggler_where_exchanges_have_a_deadline():
     run = simulation(
-        descent(20),
-        ring(5),
-        LinkLaw(),
-        compute=ConstantDelay(0.1),
-        compute_laws={3: ConstantDelay(1.0)},
+        descent(20), ring(5), LinkLaw(), compute=ConstantDelay(0.1), compute_laws={3: ConstantDelay(1.0)},
         exchange_policy=ExchangePolicy(0.05),
-    ).run()
+    ).run()  # fmt: skip
     ends = [max(query.time for query in queries) for queries in run.truth.queries]
     assert ends[3] == pytest.approx(20 * 1.0)
     # a round of a straggler's neighbor takes its work, and the deadline where the straggler has not answered
@@ -109,8 +101,6 @@ def test_nobody_waits_for_a_straggler_where_exchanges_have_a_deadline():
 
 
 # ── down and up ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("algorithm", [descent(40, 0.3), Recal(step=0.1, activations=400)], ids=["rounds", "token"])
 @pytest.mark.parametrize("effect", ["offline", "restart_with_state"])
 def test_agents_that_keep_their_state_change_when_things_happen_and_not_what(algorithm, effect):
@@ -125,13 +115,9 @@ def test_agents_that_keep_their_state_change_when_things_happen_and_not_what(alg
 def test_an_agent_that_stands_still_does_nothing_while_it_is_down():
     down = Downtime(Scheduled(((0.0, 0.4), (1.0, 3.0))))
     run = simulation(
-        descent(60),
-        ring(5),
-        LinkLaw(),
-        compute=ConstantDelay(0.1),
-        downtimes={2: down},
+        descent(60), ring(5), LinkLaw(), compute=ConstantDelay(0.1), downtimes={2: down},
         exchange_policy=ExchangePolicy(0.05),
-    ).run()
+    ).run()  # fmt: skip
     times = [query.time for query in run.truth.queries[2]]
     assert not [t for t in times if 0 <= t < 0.4 or 1.0 <= t < 3.0]
     others = [query.time for query in run.truth.queries[0]]
@@ -261,8 +247,6 @@ def test_a_run_with_downtimes_conserves_packets_and_is_the_same_every_time():
 
 
 # ── what is wrong ───────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("rate", [0.0, -1.0, np.inf, np.nan])
 def test_a_clock_has_a_rate(rate):
     with pytest.raises(ScenarioError, match="rate"):
@@ -277,8 +261,6 @@ def test_agents_are_there(field):
 
 
 # ── either is down ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def flips_of(switch: Switch) -> list[float]:
     flips = [switch.next_change(0.0)]
     while flips[-1] < np.inf:
@@ -300,8 +282,6 @@ def test_what_is_down_for_good_asks_no_more():
 
 
 # ── ends ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_the_run_is_over_when_the_last_who_is_left_begins_anew_or_is_gone():
     slow = {"compute_laws": {1: ConstantDelay(1.0)}}
     anew = Downtime(Scheduled(((4.5, 4.6),)), "restart_without_state")

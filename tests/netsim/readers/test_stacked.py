@@ -419,10 +419,8 @@ def arrays_within(*roots: object) -> list[np.ndarray]:
 def test_an_adversary_is_handed_nothing_that_it_has_not_seen():
     """Neither an insider's neighbors' queries, nor what was sealed, nor what others heard."""
     ears = (
-        Adversary("sealed", ((0, 1),)),
-        Adversary("clear", ((2, 3),)),
-        Adversary("inside", (), insiders=(4,)),
-    )
+        Adversary("sealed", ((0, 1),)), Adversary("clear", ((2, 3),)), Adversary("inside", (), insiders=(4,)),
+    )  # fmt: skip
     laws = {(0, 1): LinkLaw(encrypted=True), (1, 0): LinkLaw(encrypted=True)}
     for private in ("everything", "releases", "nothing"):
         simulation = world(EXAMPLES["private_gradient_descent"].algorithm(), link_laws=laws, private=private)
@@ -491,7 +489,6 @@ def interrupted(simulation: Simulation, line: int) -> Run:
 
 
 # ── very many agents ────────────────────────────────────────────────────────────────────────────────────
-
 MANY = 20_000
 
 

@@ -28,13 +28,10 @@ from tests.netsim.algorithms.every import AGENTS, EXAMPLES, GRAPHS
 from tests.worlds import changed
 
 MODELS: dict[str, Model] = {
-    "softmax": Softmax(6, 3),
-    "softmax without intercept": Softmax(6, 3, intercept=False),
+    "softmax": Softmax(6, 3), "softmax without intercept": Softmax(6, 3, intercept=False),
     **{f"mlp, {name}": MLP((6, 5, 4, 3), name, 2) for name in ("sigmoid", "tanh", "softplus", "relu")},
-    "mlp from 0": MLP((6, 5, 3)),
-    "lenet": LeNet((5, 6), 3, 1),
-    "lenet in colour": LeNet((4, 5, 3), 3),
-}
+    "mlp from 0": MLP((6, 5, 3)), "lenet": LeNet((5, 6), 3, 1), "lenet in colour": LeNet((4, 5, 3), 3),
+}  # fmt: skip
 LAWS = {
     "ideal": {},
     "random delays, computing": {"links": LinkLaw(UniformDelay(0.1, 2.0)), "compute": UniformDelay(0.5, 1.5)},

@@ -71,8 +71,6 @@ def test_neighbors_and_edges_agree(graph):
 
 
 # ── builders ────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_numpy_integers_make_the_same_graph_as_ints():
     """Streams are named by agents: an agent that prints as `np.int64(1)` would draw other delays."""
     topology = from_edges(3, np.array([[0, 1], [1, 2]]))
@@ -94,25 +92,14 @@ def drawn(build, draw, *sizes, seeds=4):
 
 
 FAMILIES = [
-    (from_edges(4, [(3, 0), (0, 1), (2, 0), (1, 0)]), nx.star_graph(3)),
-    (ring(3), nx.cycle_graph(3)),
-    (ring(8), nx.cycle_graph(8)),
-    (complete(2), nx.complete_graph(2)),
-    (complete(7), nx.complete_graph(7)),
-    (path(2), nx.path_graph(2)),
-    (path(9), nx.path_graph(9)),
-    (star(2), nx.star_graph(1)),
-    (star(6), nx.star_graph(5)),
-    (grid(3, 4), numbered(nx.grid_2d_graph(3, 4))),
-    (grid(5, 1), nx.path_graph(5)),
-    (grid(1, 5), nx.path_graph(5)),
-    (torus(3, 5), numbered(nx.grid_2d_graph(3, 5, periodic=True))),
-    (torus(4, 3), numbered(nx.grid_2d_graph(4, 3, periodic=True))),
-    (hypercube(1), nx.path_graph(2)),
-    (hypercube(4), numbered(nx.hypercube_graph(4))),
-    (balanced_tree(3, 2), nx.balanced_tree(3, 2)),
-    (balanced_tree(1, 4), nx.path_graph(5)),
-    (random_tree(30, seed=2), nx.random_labeled_tree(30, seed=2)),
+    (from_edges(4, [(3, 0), (0, 1), (2, 0), (1, 0)]), nx.star_graph(3)), (ring(3), nx.cycle_graph(3)),
+    (ring(8), nx.cycle_graph(8)), (complete(2), nx.complete_graph(2)), (complete(7), nx.complete_graph(7)),
+    (path(2), nx.path_graph(2)), (path(9), nx.path_graph(9)), (star(2), nx.star_graph(1)),
+    (star(6), nx.star_graph(5)), (grid(3, 4), numbered(nx.grid_2d_graph(3, 4))), (grid(5, 1), nx.path_graph(5)),
+    (grid(1, 5), nx.path_graph(5)), (torus(3, 5), numbered(nx.grid_2d_graph(3, 5, periodic=True))),
+    (torus(4, 3), numbered(nx.grid_2d_graph(4, 3, periodic=True))), (hypercube(1), nx.path_graph(2)),
+    (hypercube(4), numbered(nx.hypercube_graph(4))), (balanced_tree(3, 2), nx.balanced_tree(3, 2)),
+    (balanced_tree(1, 4), nx.path_graph(5)), (random_tree(30, seed=2), nx.random_labeled_tree(30, seed=2)),
     (watts_strogatz(30, 4, 0.2, seed=1), nx.watts_strogatz_graph(30, 4, 0.2, seed=1)),
     (barabasi_albert(40, 2, seed=3), nx.barabasi_albert_graph(40, 2, seed=3)),
     *drawn(random_regular, lambda seed: nx.random_regular_graph(3, 20, seed=seed), 20, 3),
@@ -123,7 +110,7 @@ FAMILIES = [
     *drawn(erdos_renyi, lambda seed: nx.gnp_random_graph(9, 1.0, seed=seed), 9, 1.0),
     *drawn(erdos_renyi, lambda seed: nx.fast_gnp_random_graph(5_000, 0.004, seed=seed), 5_000, 0.004, seeds=1),
     *drawn(random_geometric, lambda seed: nx.random_geometric_graph(40, 0.4, seed=seed), 40, 0.4),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("topology", "graph"), FAMILIES, ids=lambda x: getattr(x, "name", None) or "")
@@ -187,15 +174,12 @@ def test_who_is_not_there_has_no_link():
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda seed: random_tree(30, seed),
-        lambda seed: random_regular(30, 4, seed),
-        lambda seed: watts_strogatz(30, 4, 0.5, seed),
-        lambda seed: barabasi_albert(30, 2, seed),
-        lambda seed: erdos_renyi(5_000, 0.004, seed),
-        lambda seed: erdos_renyi(30, seed=seed, links=60),
+        lambda seed: random_tree(30, seed), lambda seed: random_regular(30, 4, seed),
+        lambda seed: watts_strogatz(30, 4, 0.5, seed), lambda seed: barabasi_albert(30, 2, seed),
+        lambda seed: erdos_renyi(5_000, 0.004, seed), lambda seed: erdos_renyi(30, seed=seed, links=60),
         lambda seed: random_geometric(20, 0.6, 2 * seed - 1),
     ],
-)
+)  # fmt: skip
 def test_a_seed_is_a_graph(draw):
     assert draw(1).edges == draw(1).edges
     assert draw(1).edges != draw(2).edges
@@ -218,8 +202,6 @@ def test_a_disconnected_draw_lists_its_parts_and_says_what_helps(draw, remedy):
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @given(connected_graphs())
 def test_graphs_survive_files(tmp_path_factory, graph):
     folder = tmp_path_factory.mktemp("graphs")
@@ -280,8 +262,6 @@ def test_files_that_are_no_network(tmp_path, name, text, field, said):
 
 
 # ── weights ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def laplacian(graph) -> np.ndarray:
     return nx.laplacian_matrix(graph, nodelist=range(len(graph))).toarray().astype(float)
 
@@ -398,8 +378,6 @@ def test_weights_cannot_be_changed_afterwards():
 
 
 # ── large graphs ────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_large_graph_has_no_dense_matrix_but_all_else():
     topology = random_regular(DENSE_AGENTS, 4, seed=1)
     with pytest.raises(ScenarioError, match=r"0\.8 GB.*Topology\.row"):
@@ -450,8 +428,6 @@ def test_sparse_spectra_against_dense_ones(topology, restarts, monkeypatch):
 
 
 # ── spectra ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("kept", [0.9, 0.1])
 def test_the_gap_of_given_weights(kept):
     weights = np.array([[kept, 1 - kept], [1 - kept, kept]])
@@ -459,8 +435,6 @@ def test_the_gap_of_given_weights(kept):
 
 
 # ── errors ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_disconnected_graph_names_its_components():
     with pytest.raises(ScenarioError, match="disconnected") as caught:
         from_edges(6, [(0, 1), (2, 4)])
@@ -484,56 +458,34 @@ def test_long_components_are_cut_short():
 @pytest.mark.parametrize(
     ("make", "field"),
     [
-        (lambda: ring(2), "agents"),
-        (lambda: complete(1), "agents"),
-        (lambda: path(1), "agents"),
-        (lambda: star(1), "agents"),
-        (lambda: from_edges(1, []), "agents"),
-        (lambda: erdos_renyi(5, 0.0), "probability"),
-        (lambda: erdos_renyi(5, 1.5), "probability"),
-        (lambda: random_geometric(5, 0.0), "radius"),
-        (lambda: from_edges(3, [(0, 1), (1, 3)]), "edges[1]"),
-        (lambda: from_edges(3, [(0, 1), (1, -1)]), "edges[1]"),
-        (lambda: from_edges(2, [(0, 1), (1, 1)]), "graph"),
+        (lambda: ring(2), "agents"), (lambda: complete(1), "agents"), (lambda: path(1), "agents"),
+        (lambda: star(1), "agents"), (lambda: from_edges(1, []), "agents"),
+        (lambda: erdos_renyi(5, 0.0), "probability"), (lambda: erdos_renyi(5, 1.5), "probability"),
+        (lambda: random_geometric(5, 0.0), "radius"), (lambda: from_edges(3, [(0, 1), (1, 3)]), "edges[1]"),
+        (lambda: from_edges(3, [(0, 1), (1, -1)]), "edges[1]"), (lambda: from_edges(2, [(0, 1), (1, 1)]), "graph"),
         (lambda: from_edges(3, [(0, 1, 1), (2, 0, 1)]), "edges"),
         (lambda: from_edges(3, [(0, 1), (1, 2, 1)]), "edges"),
-        (lambda: from_edges(3, np.array([0, 1, 1, 2])), "edges"),
-        (lambda: Topology(nx.Graph([(1, 2)])), "graph"),
-        (lambda: Topology(nx.Graph([("a", "b")])), "graph"),
-        (lambda: Topology(nx.DiGraph([(0, 1)])), "graph"),
+        (lambda: from_edges(3, np.array([0, 1, 1, 2])), "edges"), (lambda: Topology(nx.Graph([(1, 2)])), "graph"),
+        (lambda: Topology(nx.Graph([("a", "b")])), "graph"), (lambda: Topology(nx.DiGraph([(0, 1)])), "graph"),
         (lambda: Topology(nx.MultiGraph([(0, 1), (0, 1)])), "graph"),
-        (lambda: from_graph(nx.DiGraph([(0, 1)])), "graph"),
-        (lambda: from_graph(nx.Graph([(1, "1")])), "labels"),
+        (lambda: from_graph(nx.DiGraph([(0, 1)])), "graph"), (lambda: from_graph(nx.Graph([(1, "1")])), "labels"),
         (lambda: Topology(nx.path_graph(2), labels=["a"]), "labels"),
         (lambda: Topology(nx.path_graph(2), labels=["a", "a"]), "labels"),
-        (lambda: ring(5, weights="metropolitan"), "weights"),
-        (lambda: grid(0, 3), "rows"),
-        (lambda: grid(1, 1), "columns"),
-        (lambda: torus(2, 3), "rows"),
-        (lambda: torus(3, 2), "columns"),
-        (lambda: hypercube(0), "dimension"),
-        (lambda: hypercube(40), "dimension"),
-        (lambda: balanced_tree(0, 2), "branching"),
-        (lambda: balanced_tree(2, 0), "height"),
-        (lambda: balanced_tree(10, 9), "height"),
-        (lambda: random_tree(1), "agents"),
-        (lambda: random_tree(4, seed=-1), "seed"),
-        (lambda: random_regular(5, 3), "degree"),
-        (lambda: random_regular(5, 0), "degree"),
-        (lambda: random_regular(4, 4), "degree"),
-        (lambda: watts_strogatz(6, 3, 0.1), "nearest"),
-        (lambda: watts_strogatz(6, 0, 0.1), "nearest"),
-        (lambda: watts_strogatz(6, 6, 0.1), "nearest"),
-        (lambda: watts_strogatz(6, 2, 1.1), "probability"),
-        (lambda: barabasi_albert(5, 0), "attach"),
-        (lambda: barabasi_albert(5, 5), "attach"),
-        (lambda: complete(4000), "agents"),
-        (lambda: erdos_renyi(10**6, 0.5), "probability"),
-        (lambda: random_geometric(10**6, 1.0), "radius"),
-        (lambda: random_geometric(5, math.nan), "radius"),
+        (lambda: ring(5, weights="metropolitan"), "weights"), (lambda: grid(0, 3), "rows"),
+        (lambda: grid(1, 1), "columns"), (lambda: torus(2, 3), "rows"), (lambda: torus(3, 2), "columns"),
+        (lambda: hypercube(0), "dimension"), (lambda: hypercube(40), "dimension"),
+        (lambda: balanced_tree(0, 2), "branching"), (lambda: balanced_tree(2, 0), "height"),
+        (lambda: balanced_tree(10, 9), "height"), (lambda: random_tree(1), "agents"),
+        (lambda: random_tree(4, seed=-1), "seed"), (lambda: random_regular(5, 3), "degree"),
+        (lambda: random_regular(5, 0), "degree"), (lambda: random_regular(4, 4), "degree"),
+        (lambda: watts_strogatz(6, 3, 0.1), "nearest"), (lambda: watts_strogatz(6, 0, 0.1), "nearest"),
+        (lambda: watts_strogatz(6, 6, 0.1), "nearest"), (lambda: watts_strogatz(6, 2, 1.1), "probability"),
+        (lambda: barabasi_albert(5, 0), "attach"), (lambda: barabasi_albert(5, 5), "attach"),
+        (lambda: complete(4000), "agents"), (lambda: erdos_renyi(10**6, 0.5), "probability"),
+        (lambda: random_geometric(10**6, 1.0), "radius"), (lambda: random_geometric(5, math.nan), "radius"),
         (lambda: Topology(nx.empty_graph(1)), "agents"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_network_is_a_scenario_error(make, field):
     with pytest.raises(ScenarioError) as caught:
         make()
@@ -549,16 +501,14 @@ def test_what_is_no_network_is_a_scenario_error(make, field):
         ([[0.6, 0.4, 0], [0.6, 0.1, 0.3], [0, 0.3, 0.7]], "weights", 1.2, "doubly stochastic: column 0 sums to 1.2"),
         ([[1.5, -0.5, 0], [-0.5, 1.0, 0.5], [0, 0.5, 0.5]], "weights[0][1]", -0.5, "not doubly stochastic: neg"),
         (
-            [[math.nan, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]],
-            "weights[0][0]",
-            None,
+            [[math.nan, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]], "weights[0][0]", None,
             "not doubly stochastic: not a num",
         ),
         ([[math.inf, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]], "weights[0]", math.inf, "row 0 sums to inf"),
         (0.5 * np.eye(3) + 0.5 * np.roll(np.eye(3), 1, axis=1), "weights[0][1]", 0.5, "not symmetric"),
         ([[0.5, 0.5 - 1e-6, 0], [0.5 - 1e-6, 0.3, 0.2], [0, 0.2, 0.8]], "weights[0]", 1 - 1e-6, "sums to 0.999999"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("form", [np.array, csr_array])
 def test_weights_that_are_not_a_mixing_on_the_graph_are_rejected(weights, field, value, problem, form):
     with pytest.raises(ScenarioError, match=problem) as caught:

@@ -19,9 +19,8 @@ from netsim.transcript.pcapng import PORTS, export
 from netsim.transcript.stored import StreamedTranscript
 from tests.worlds import ROUGH, synthetic_problem, tapped_ring
 
+
 # ── a reader that knows nothing of the writer ───────────────────────────────────────────────────────────
-
-
 @dataclass
 class Frame:
     nanoseconds: int
@@ -121,8 +120,6 @@ def header_of(payload: bytes) -> list[int]:
 
 
 # ── runs ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.fixture(scope="module", params=["descent", "walk", "encrypted", "tagged"])
 def run(request):
     algorithm = Recal(0.2, activations=60) if request.param == "walk" else descent()
@@ -187,8 +184,6 @@ def test_tshark_counts_the_same_packets(run, tmp_path):
 
 
 # ── single packets ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def exported(tmp_path, heard, doors=(), **options) -> list[Frame]:
     export(Transcript.captured(heard, doors, 1), tmp_path / "a.pcapng", **options)
     return frames_of(tmp_path / "a.pcapng")
@@ -200,11 +195,9 @@ def told(number=0, **values) -> Message:
 
 def test_comments_say_what_the_headers_cannot(tmp_path):
     heard = [
-        (0.0, 0, 1, told(7, y=[1, 2], x=[3])),
-        (1.0, 0, 1, Segment(4, 2, told(8, x=[1]))),
-        (2.0, 1, 0, Segment(4, 2, None)),
-        (3.0, 1, 0, Ciphertext(37)),
-    ]
+        (0.0, 0, 1, told(7, y=[1, 2], x=[3])), (1.0, 0, 1, Segment(4, 2, told(8, x=[1]))),
+        (2.0, 1, 0, Segment(4, 2, None)), (3.0, 1, 0, Ciphertext(37)),
+    ]  # fmt: skip
     frames = exported(tmp_path, heard)
     assert [frame.options[1].decode() for frame in frames] == [
         "direct 7; x[1], y[2]", "direct 8; sequence 4, attempt 2; x[1]", "ack; sequence 4, attempt 2", "sealed",

@@ -17,11 +17,8 @@ from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from netsim.transcript import Transcript
-from netsim.transcript.message import ACK_BYTES, COLUMNS, EVERYBODY, Message, Segment
-
-
-def message(sender: int, number: int, kind="exchange", replicas=2, **values) -> Message:
-    return Message(sender, kind, number, {n: np.full((replicas, 2), float(v)) for n, v in values.items()})
+from netsim.transcript.message import ACK_BYTES, COLUMNS, EVERYBODY, Segment
+from tests.netsim.transcript.test_stored import message
 
 
 @pytest.fixture(scope="module")
@@ -30,14 +27,9 @@ def lossy():
     problem = least_squares(load("synthetic", kind="regression", records=40, dimension=3).split(4), ridge=0.1)
     law = LinkLaw(UniformDelay(0.1, 1.0), loss=0.3, reliable=True, bandwidth=500.0)
     return Simulation(
-        problem,
-        ring(4),
-        PrivateGradientDescent(5, Constant(0.1), Constant(1.0)),
-        NetworkSettings(links=law),
-        adversaries=(Adversary(nodes=(2,)),),
-        replicas=3,
-        seed=1,
-    ).run()
+        problem, ring(4), PrivateGradientDescent(5, Constant(0.1), Constant(1.0)), NetworkSettings(links=law),
+        adversaries=(Adversary(nodes=(2,)),), replicas=3, seed=1,
+    ).run()  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -50,19 +42,14 @@ def walk():
 
 
 # ── rows ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_rows_are_in_order_of_time_and_stable():
     heard = [(2.0, 0, 1, message(0, 1, x=1)), (1.0, 0, 1, message(0, 0, x=0)), (2.0, 1, 0, message(1, 0, x=2))]
     doors = [(1.0, "sent", EVERYBODY, message(1, 0, x=3)), (1.0, "received", 1, message(0, 0, x=0))]
     rows = Transcript.captured(heard, doors, 2).records
     assert [(r.time, r.place, r.event, r.sender, r.receiver, r.number) for r in rows] == [
-        (1.0, "link", "air", 0, 1, 0),
-        (1.0, "node", "sent", 1, EVERYBODY, 0),
-        (1.0, "node", "received", 0, 1, 0),
-        (2.0, "link", "air", 0, 1, 1),
-        (2.0, "link", "air", 1, 0, 0),
-    ]
+        (1.0, "link", "air", 0, 1, 0), (1.0, "node", "sent", 1, EVERYBODY, 0), (1.0, "node", "received", 0, 1, 0),
+        (2.0, "link", "air", 0, 1, 1), (2.0, "link", "air", 1, 0, 0),
+    ]  # fmt: skip
 
 
 def test_its_length_is_known_before_its_rows_are_made():
@@ -83,21 +70,15 @@ def test_a_segment_and_its_acknowledgement():
 def test_each_message_on_a_link_is_listed_once_in_order_of_its_first_attempt():
     first, second = message(0, 0, "direct", x=1), message(0, 1, "direct", x=2)
     heard = [
-        (0.0, 0, 1, Segment(0, 0, first)),
-        (0.1, 0, 1, Segment(1, 0, second)),
-        (0.2, 0, 2, Segment(0, 0, first)),
-        (0.3, 1, 0, Segment(1, 0, None)),
-        (0.4, 0, 1, Segment(0, 1, first)),
+        (0.0, 0, 1, Segment(0, 0, first)), (0.1, 0, 1, Segment(1, 0, second)), (0.2, 0, 2, Segment(0, 0, first)),
+        (0.3, 1, 0, Segment(1, 0, None)), (0.4, 0, 1, Segment(0, 1, first)),
         (0.5, 0, 1, message(0, 0, "exchange", x=9)),
-    ]
+    ]  # fmt: skip
     doors = [(0.0, "sent", 1, first)]
     rows = Transcript.captured(heard, doors, 2).on_links()
     assert [(r.time, r.receiver, r.kind, r.number) for r in rows] == [
-        (0.0, 1, "direct", 0),
-        (0.1, 1, "direct", 1),
-        (0.2, 2, "direct", 0),
-        (0.5, 1, "exchange", 0),
-    ]
+        (0.0, 1, "direct", 0), (0.1, 1, "direct", 1), (0.2, 2, "direct", 0), (0.5, 1, "exchange", 0),
+    ]  # fmt: skip
 
 
 def test_a_node_row_belongs_to_the_door_it_passed(lossy, walk):
@@ -125,8 +106,6 @@ def test_one_replica_of_a_transcript(lossy):
 
 
 # ── on disk ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_pandas_reads_the_documented_columns(lossy, tmp_path):
     transcript = lossy.views[0].transcript
     transcript.write(tmp_path / "transcript.parquet")

@@ -36,14 +36,12 @@ ROOT = Path(__file__).parents[3]
 DESCENT = PrivateGradientDescent(12, Constant(0.1), Constant(1.0))
 QUEUES = LinkLaw(UniformDelay(0.01, 0.4), loss=0.3, bandwidth=300.0, reliable=True, reordering=True)
 RUNS = {
-    "at one time": (DESCENT, LinkLaw(), 2),
-    "in steps": (DESCENT, LinkLaw(ConstantDelay(0.5)), 1),
-    "lossy": (DESCENT, ROUGH, 3),
-    "air times ahead of the clock": (DESCENT, QUEUES, 1),
+    "at one time": (DESCENT, LinkLaw(), 2), "in steps": (DESCENT, LinkLaw(ConstantDelay(0.5)), 1),
+    "lossy": (DESCENT, ROUGH, 3), "air times ahead of the clock": (DESCENT, QUEUES, 1),
     "encrypted": (DESCENT, LinkLaw(UniformDelay(0.01, 0.4), reliable=True, encrypted=True), 1),
     "authenticated": (DESCENT, LinkLaw(UniformDelay(0.01, 0.4), reliable=True, authenticated=True), 2),
     "a walk with two fields": (Recal(0.2, activations=60), ROUGH, 1),
-}
+}  # fmt: skip
 
 
 def flat(rows) -> list[tuple]:
@@ -108,17 +106,11 @@ def both(request, monkeypatch, tmp_path):
 
 
 # ── equality with what is kept in memory ────────────────────────────────────────────────────────────────
-
-
-def test_a_spool_reads_as_the_transcript_in_memory(both):
+def test_a_spool_reads_as_the_transcript_in_memory_and_an_attack_gets_the_same(both):
     transcript, spool = both
     assert len(spool) == len(transcript) > 100
     assert flat(spool) == flat(transcript)
     assert (spool.note, spool.dropped, spool.replicas) == ("", 0, transcript.replicas)
-
-
-def test_an_attack_gets_the_same_transcript(both):
-    transcript, spool = both
     back = Transcript.stored(spool)
     assert back.replicas == transcript.replicas
     assert flat(back.at_node(1)) == flat(transcript.at_node(1))
@@ -141,7 +133,6 @@ def test_its_parquet_file_is_the_one_that_a_transcript_writes(both, tmp_path):
 
 
 # ── any rows ────────────────────────────────────────────────────────────────────────────────────────────
-
 SIX = st.lists(st.floats(width=64), min_size=6, max_size=6)
 NAMES = st.dictionaries(st.sampled_from(["x", "u_noisy", "ζ"]), SIX, max_size=3)
 
@@ -223,8 +214,6 @@ def test_the_documented_columns_are_those_of_the_file(tmp_path):
 
 
 # ── bounded ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def held(spool: TranscriptStream) -> int:
     return len(spool._captured) + len(spool._doors)
 
@@ -293,7 +282,6 @@ def test_batches_outside_the_times_are_not_read(tmp_path, monkeypatch):
 
 
 # ── cut short ───────────────────────────────────────────────────────────────────────────────────────────
-
 CHILD = """
 import sys
 from pathlib import Path
@@ -379,8 +367,6 @@ def test_a_spool_of_nothing(tmp_path):
 
 
 # ── errors ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_interrupted_while_it_writes_it_writes_nothing_twice(tmp_path):
     spool = TranscriptStream(tmp_path / "a.spool", 2, batch=1)
     write = spool._stream.write_batch
@@ -448,8 +434,6 @@ def test_a_file_that_is_neither(tmp_path, content):
 
 
 # ── asked afterwards ────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.fixture
 def forms(both, tmp_path):
     """One transcript in memory, as a spool, as Parquet, and as an attack gets it from disk."""
@@ -459,18 +443,16 @@ def forms(both, tmp_path):
 
 
 CHOICES = [
-    ({"until": 0.8}, lambda r: r.time < 0.8),
-    ({"since": 0.3, "until": 0.8}, lambda r: 0.3 <= r.time < 0.8),
+    ({"until": 0.8}, lambda r: r.time < 0.8), ({"since": 0.3, "until": 0.8}, lambda r: 0.3 <= r.time < 0.8),
     ({"sender": (0, 1), "receiver": EVERYBODY}, lambda r: r.sender in (0, 1) and r.receiver == EVERYBODY),
-    ({"place": "link", "sender": 3}, lambda r: (r.place, r.sender) == ("link", 3)),
-    ({"sender": 99}, lambda r: False),
+    ({"place": "link", "sender": 3}, lambda r: (r.place, r.sender) == ("link", 3)), ({"sender": 99}, lambda r: False),
     ({"kind": "ack"}, lambda r: r.kind == "ack"),
     ({"kind": ["exchange", "direct"], "sender": 1}, lambda r: r.kind in ("exchange", "direct") and r.sender == 1),
     ({"number": 3}, lambda r: r.number == 3),
     ({"number": range(2, 5), "place": "link"}, lambda r: 2 <= r.number < 5 and r.place == "link"),
     ({"sender": ()}, lambda r: False),
     ({"place": ("link", "node"), "since": 0.3, "receiver": 2}, lambda r: r.time >= 0.3 and r.receiver == 2),
-]
+]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -528,21 +510,14 @@ def test_a_transcript_on_disk_is_not_loaded_to_be_asked_or_written(both, tmp_pat
 
 
 # ── broadcasts ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("heard_on", ["all", ((0, 1), (1, 2), (3, 4))])
 @pytest.mark.parametrize("misses", [{}, {"capture_loss": 0.3}, {"clock_error": 0.01}])
 def test_a_spooled_run_is_the_run_in_memory(tmp_path, heard_on, misses):
     """Broadcasts too, which a spool hears once for all links that are tapped."""
     simulation = Simulation(
-        synthetic_problem(),
-        complete(5),
-        DESCENT,
-        NetworkSettings(LinkLaw(ConstantDelay(0.5))),
-        replicas=2,
-        seed=5,
+        synthetic_problem(), complete(5), DESCENT, NetworkSettings(LinkLaw(ConstantDelay(0.5))), replicas=2, seed=5,
         adversaries=(Adversary("ears", heard_on, nodes=(1,), **misses), Adversary("others", ((1, 4),))),
-    )
+    )  # fmt: skip
     memory, disk = simulation.run(), changed(simulation, spool=tmp_path).run()
     for seen, spooled_view in zip(memory.views, disk.views, strict=True):
         assert flat(spooled_view.transcript) == flat(seen.transcript)

@@ -244,14 +244,11 @@ algorithms:
   - {kind: nids, rounds: 6, noise: gaussian, scale: {kind: geometric, first: 1, ratio: 0.9}, target: {epsilon: 2.0}}
 """
 
-    def test_two_gradients_differ_by_twice_the_bound_over_the_records(self):
+    def test_two_gradients_differ_by_twice_the_bound_over_the_records_and_noise_meets_the_target(self):
         experiment = Experiment.of(parse(self.TEXT).scenario)
         fewest = min(f.records for f in experiment.problem.objectives)
         assert experiment.adjacency.gradient_change == pytest.approx(6.0 / fewest)
         assert experiment.adjacency.relation.endswith("each record's gradient assumed to be at most 3 in ℓ2")
-
-    def test_a_target_is_met_by_noise_of_the_given_shape(self):
-        experiment = Experiment.of(parse(self.TEXT).scenario)
         for subject in experiment.subjects:
             claim = subject.simulation.claim(experiment.adjacency, 6, 1e-3)
             assert claim.epsilon == pytest.approx(2.0, rel=1e-9)
@@ -270,11 +267,9 @@ OWN = LogisticLoss(FEATURES, LABELS, 0.1)
 OTHERS = {
     "a constant move": Tilted(OWN, np.array([0.1, -0.0, 1e-300])),
     "a bend": Bent(OWN, np.array([0.1, 0.0, 0.2]), 0.3, -1.0),
-    "a record": OWN.with_record(2, np.array([1.0, 0.1, -3.0]), -1.0),
-    "all labels": replace(OWN, labels=-LABELS),
-    "more records": replace(OWN, features=np.repeat(FEATURES, 2, axis=0), labels=np.repeat(LABELS, 2)),
-    "itself": OWN,
-}
+    "a record": OWN.with_record(2, np.array([1.0, 0.1, -3.0]), -1.0), "all labels": replace(OWN, labels=-LABELS),
+    "more records": replace(OWN, features=np.repeat(FEATURES, 2, axis=0), labels=np.repeat(LABELS, 2)), "itself": OWN,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("other", OTHERS)
@@ -304,19 +299,15 @@ def test_another_kind_of_objective_or_another_parameter_is_refused():
 @pytest.mark.parametrize(
     "told",
     [
-        {},
-        {"records": 3},
-        {"records": {"features": {"rows": [9], "values": [[0.0, 0.0, 0.0]]}}},
+        {}, {"records": 3}, {"records": {"features": {"rows": [9], "values": [[0.0, 0.0, 0.0]]}}},
         {"records": {"features": {"rows": [1, 2], "values": [[0.0, 0.0, 0.0]]}}},
         {"records": {"features": {"rows": ["a"], "values": [[0.0, 0.0, 0.0]]}}},
         {"records": {"features": {"rows": [1], "values": [["x", 0.0, 0.0]]}}},
-        {"records": {"ridge": {"rows": None, "values": [[1.0], [2.0, 3.0]]}}},
-        {"moved": "Problem"},
-        {"moved": "Tilted"},
-        {"moved": "Tilted", "slope": [1.0, 2.0]},
+        {"records": {"ridge": {"rows": None, "values": [[1.0], [2.0, 3.0]]}}}, {"moved": "Problem"},
+        {"moved": "Tilted"}, {"moved": "Tilted", "slope": [1.0, 2.0]},
         {"moved": "Tilted", "slope": [1.0, 2.0, 3.0], "size": 1.0},
     ],
-)
+)  # fmt: skip
 def test_what_tells_of_no_objective_is_refused(told):
     with pytest.raises(ScenarioError):
         changed(OWN, told)

@@ -20,14 +20,12 @@ RESPONSE = BY_NAME["randomized response"]
 @pytest.mark.parametrize(
     ("referee", "case"),
     [
-        (sabotaged.on_the_played_trials, LEAKY),
-        (sabotaged.every_part_at_the_whole_error, LEAKY),
-        (sabotaged.by_the_rate_itself, RESPONSE),
-        (sabotaged.without_the_sign, LEAKY),
+        (sabotaged.on_the_played_trials, LEAKY), (sabotaged.every_part_at_the_whole_error, LEAKY),
+        (sabotaged.by_the_rate_itself, RESPONSE), (sabotaged.without_the_sign, LEAKY),
         (sabotaged.without_delta, LEAKY),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
-)
+)  # fmt: skip
 def test_a_sabotaged_game_is_proven_to_err_more_often_than_nominal(referee, case):
     wrong = failures(certify(150, chosen=[replace(case, referee=referee)]))
     assert any(kinds.ALARM in line and case.name in line for line in wrong)

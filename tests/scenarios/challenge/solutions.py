@@ -226,37 +226,18 @@ def budgets(one):
 
 
 SOLUTIONS: dict[str, Callable[[Opened], object]] = {
-    "first-flag": largest(4, inferred(0)),
-    "no-noise": by_agent(lambda found, i: np.abs(found[i, 0]).max(), 3),
-    "walk": hops,
-    "labels": labels,
-    "signs": lambda one: signs(inferred(1)(one)),
-    "one-door": largest(3, inferred(2)),
-    "scalar-noise": by_agent(lambda found, i: np.ptp(found[i, 0], axis=1).max(), 3),
-    "late-tap": late,
-    "baton": lambda one: signs(inferred(1)(one)),
-    "which-image": row,
-    "shared-seed": shared,
-    "forgotten-link": forgotten,
-    "half-noise": by_agent(lambda found, i: np.abs(found[i, 0]).mean(), 3),
-    "ten-digits": digits,
-    "reused-noise": reused,
+    "first-flag": largest(4, inferred(0)), "no-noise": by_agent(lambda found, i: np.abs(found[i, 0]).max(), 3),
+    "walk": hops, "labels": labels, "signs": lambda one: signs(inferred(1)(one)), "one-door": largest(3, inferred(2)),
+    "scalar-noise": by_agent(lambda found, i: np.ptp(found[i, 0], axis=1).max(), 3), "late-tap": late,
+    "baton": lambda one: signs(inferred(1)(one)), "which-image": row, "shared-seed": shared,
+    "forgotten-link": forgotten, "half-noise": by_agent(lambda found, i: np.abs(found[i, 0]).mean(), 3),
+    "ten-digits": digits, "reused-noise": reused,
     "fading-noise": by_agent(lambda found, i: np.abs(found[i, 4]).mean() / np.abs(found[i, 0]).mean(), 3),
-    "bare-rounds": bare,
-    "dark-walk": dark_hops,
-    "stragglers": slow,
-    "line-up": line_up,
-    "law": laws,
-    "true-epsilon": scales,
-    "averaged-image": row,
-    "property": zeros,
-    "missed-hops": missed_hops,
-    "lossy-tap": lambda one: signs(inferred(2)(one)),
-    "listeners": broken,
-    "shares": shares,
-    "verdicts": verdicts,
+    "bare-rounds": bare, "dark-walk": dark_hops, "stragglers": slow, "line-up": line_up, "law": laws,
+    "true-epsilon": scales, "averaged-image": row, "property": zeros, "missed-hops": missed_hops,
+    "lossy-tap": lambda one: signs(inferred(2)(one)), "listeners": broken, "shares": shares, "verdicts": verdicts,
     "budgets": budgets,
-}
+}  # fmt: skip
 
 
 def solved(one: Opened) -> str:

@@ -12,7 +12,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from netsim.files import draft_of
@@ -20,14 +19,13 @@ from netsim.readers.deployed.capture import packets
 from scenarios.challenge.folder import PUBLIC_KEY, answer_of, key_from, opened, posed, write
 from scenarios.challenge.sheet import A_LEVEL, Entry, Sheet
 from scenarios.challenge.table import CHALLENGES, Form, named
-from scenarios.cli.app import app
 from scenarios.files.folders import held
 from tests.scenarios.challenge.solutions import SOLUTIONS, solved
+from tests.scenarios.command import cli
 
 KEY = b"the instructor's own"
 OWN_TAPS = ("one-door", "verdicts", "budgets")
 """Challenges whose public part is the student's own: where the tap sits, in which order algorithms come."""
-
 NOT_AS_PUBLISHED = {
     "no-noise", "scalar-noise", "shared-seed", "half-noise", "reused-noise", "fading-noise", "bare-rounds", "law",
     "true-epsilon", "verdicts", "budgets",
@@ -47,10 +45,8 @@ def test_a_reference_solution_solves_it_for_two_students_from_their_folders_alon
         answers.append(challenge.form.read(answer))
         assert set(file.recordings) == {one.stem for one in folder.glob("*.parquet")}
         assert {one.name for one in folder.iterdir() if one.suffix != ".parquet"} == {
-            "README.md",
-            "challenge.json",
-            "public.yaml",
-        }
+            "README.md", "challenge.json", "public.yaml",
+        }  # fmt: skip
         publics.add((folder / "public.yaml").read_text())
     assert answers[0] != answers[1]
     ada = opened(tmp_path / "ada")
@@ -157,14 +153,12 @@ def test_the_size_of_a_recording_does_not_tell_the_answer(tmp_path):
 
 # ── the command ─────────────────────────────────────────────────────────────────────────────────────────
 def netsim(*words, exit_status=0):
-    done = CliRunner().invoke(app, ["challenge", *map(str, words)])
-    assert done.exit_code == exit_status, done.output
+    done = cli("challenge", *words, ends=exit_status)
     return done.output
 
 
 def document(*words, exit_status=0):
-    done = CliRunner().invoke(app, ["challenge", *map(str, words), "--json"])
-    assert done.exit_code == exit_status, done.output
+    done = cli("challenge", *words, "--json", ends=exit_status)
     return json.loads(done.stdout)
 
 
@@ -214,10 +208,8 @@ def test_one_sheet_that_cannot_be_read_does_not_keep_the_others_from_being_check
     assert f"{course}: the same sheet as {course / 'sheet.json'}" in said
     found = document("--check", *sheets, exit_status=2)["sheets"]
     assert [sorted(one.keys() & {"error", "faults", "same_as"}) for one in found] == [
-        ["error"],
-        ["faults"],
-        ["same_as"],
-    ]
+        ["error"], ["faults"], ["same_as"],
+    ]  # fmt: skip
 
 
 def rewritten(sheet, entries):
@@ -233,15 +225,12 @@ def without(number):
 
 
 ALTERED = {
-    "the name": lambda tree: tree.update(student="eve"),
-    "the hint": without(1),
-    "a wrong answer": without(2),
-    "the end": without(-1),
-    "a time": lambda tree: tree["entries"][0].update(at="2020-01-01T00:00:00+00:00"),
+    "the name": lambda tree: tree.update(student="eve"), "the hint": without(1), "a wrong answer": without(2),
+    "the end": without(-1), "a time": lambda tree: tree["entries"][0].update(at="2020-01-01T00:00:00+00:00"),
     "an answer": lambda tree: tree["entries"][3].update(answer="0,1,2,3"),
     "an event": lambda tree: tree["entries"][2].update(event="solved"),
     "the order": lambda tree: tree["entries"].reverse(),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("how", ALTERED)
@@ -284,25 +273,19 @@ def test_an_instructor_s_key_makes_other_answers_and_is_needed_to_check(tmp_path
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["first-flog", "--student", "ada"], "did you mean 'first-flag'?"),
-        (["first-flag"], "--student"),
-        (["first-flag", "--answer", "1,2,3,4"], "make it first"),
-        (["first-flag", "--hint"], "make it first"),
+        (["first-flog", "--student", "ada"], "did you mean 'first-flag'?"), (["first-flag"], "--student"),
+        (["first-flag", "--answer", "1,2,3,4"], "make it first"), (["first-flag", "--hint"], "make it first"),
         (["first-flag", "walk"], "one challenge at a time"),
         (["first-flag", "--answer", "1", "2", "3", "4"], "quotes around an answer"),
-        (["all", "--hint"], "one challenge at a time"),
-        (["--answer", "1"], "which challenge?"),
-        (["walk", "--hint", "--answer", "1"], "one of the two"),
-        (["--student", "ada"], "to make a challenge"),
+        (["all", "--hint"], "one challenge at a time"), (["--answer", "1"], "which challenge?"),
+        (["walk", "--hint", "--answer", "1"], "one of the two"), (["--student", "ada"], "to make a challenge"),
         (["walk", "--hint", "--student", "ada"], "to make a challenge"),
-        (["--check", "no.json", "--answer", "1"], "without --check"),
-        (["--check"], "needs score sheets"),
-        (["--check", "absent.json"], "cannot be read"),
-        (["--check", "no.json"], "a file that netsim wrote"),
+        (["--check", "no.json", "--answer", "1"], "without --check"), (["--check"], "needs score sheets"),
+        (["--check", "absent.json"], "cannot be read"), (["--check", "no.json"], "a file that netsim wrote"),
         (["--check", "--key", "no.json", "no.json"], "can be guessed"),
         (["--check", "--key", "absent", "no.json"], "cannot be read"),
     ],
-)
+)  # fmt: skip
 def test_mistakes_get_one_line(tmp_path, monkeypatch, words, why):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "no.json").write_text("{}")
@@ -538,14 +521,11 @@ def test_a_hint_after_the_solution_costs_nothing(made):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"salt": "no hex"}, "hex digits"),
-        ({"hash": "é" * 64}, "hex digits"),
-        ({"recordings": {}}, "recordings"),
-        ({"student": "emmy"}, "of student 'emmy'"),
-        ({"challenge": "walk"}, "of challenge 'walk'"),
+        ({"salt": "no hex"}, "hex digits"), ({"hash": "é" * 64}, "hex digits"), ({"recordings": {}}, "recordings"),
+        ({"student": "emmy"}, "of student 'emmy'"), ({"challenge": "walk"}, "of challenge 'walk'"),
         ({"key": "0" * 12}, "another key"),
     ],
-)
+)  # fmt: skip
 def test_a_challenge_file_that_is_another_s_or_damaged_gets_one_line(made, change, why):
     file = made / "no-noise" / "challenge.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))

@@ -38,19 +38,11 @@ algorithms:
 attacks: {gradients: false}
 """
 LOOKS = {
-    "show": "show s.yaml --resolved",
-    "report": "report run --out page.html --tables --into figures",
-    "compare": "compare run again --json",
-    "trace": "trace run --summary",
-    "list": "list",
-    "new": "new n --from s.yaml",
-    "schema": "schema",
-    "data": "data where",
-    "challenge": "challenge",
-    "papers": "papers",
-    "ledger": "ledger --help",
-    "certificate": "certificate --help",
-}
+    "show": "show s.yaml --resolved", "report": "report run --out page.html --tables --into figures",
+    "compare": "compare run again --json", "trace": "trace run --summary", "list": "list",
+    "new": "new n --from s.yaml", "schema": "schema", "data": "data where", "challenge": "challenge",
+    "papers": "papers", "ledger": "ledger --help", "certificate": "certificate --help",
+}  # fmt: skip
 SAID = "The scenario has code of its own, which is run"
 
 

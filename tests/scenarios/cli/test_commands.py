@@ -4,29 +4,24 @@ import json
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
 import netsim
-from scenarios.cli import app as cli
+from scenarios.cli import app as commands_of
 from scenarios.cli.app import app
-from scenarios.cli.commands_page import page as commands_page
 from scenarios.cli.options import GROUPS
+from scenarios.cli.reference import _commands as commands_page
+from tests.scenarios.command import cli
 from tests.scenarios.small import SMALL
 
-runner = CliRunner()
 LEAKY = [line for line in SMALL.splitlines(keepends=True) if "name: plain" not in line and "name: told" not in line]
 QUICK = (
     "".join(LEAKY)
     .replace("attacks: {images: true}\n", "")
     .replace("trials: 100, chunk: 100", "trials: 60, chunk: 60")
 )
-
-
-PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
 
 
 def leaves(command, *words):
@@ -37,11 +32,6 @@ def leaves(command, *words):
 
 
 COMMANDS = leaves(get_command(app))
-
-
-def test_the_page_of_commands_is_up_to_date():
-    written = PAGE.read_text(encoding="utf-8")
-    assert written == commands_page(), "run: python -m scenarios.cli.commands_page > docs/commands.md"
 
 
 @pytest.mark.parametrize("words", list(COMMANDS), ids=" ".join)
@@ -65,7 +55,7 @@ def test_every_command_has_its_section_an_exit_status_and_an_example_that_its_pa
 
 
 def test_the_help_is_in_groups():
-    text = runner.invoke(app, ["--help"]).output
+    text = cli("--help").output
     places = [text.index(group) for group in GROUPS]
     assert places == sorted(places)
     assert "--install-completion" in text
@@ -75,7 +65,7 @@ def test_the_help_is_in_groups():
 def test_run_as_json_is_one_document_with_verdicts_and_status_1(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "leaky.yaml").write_text(QUICK)
-    done = runner.invoke(app, ["run", "leaky.yaml", "--out", "out", "--jobs", "1", "--json"])
+    done = cli("run", "leaky.yaml", "--out", "out", "--jobs", "1", "--json")
     printed = json.loads(done.stdout)
     assert done.exit_code == printed["exit_status"] == 1
     (row,) = printed["algorithms"]
@@ -95,7 +85,7 @@ def test_run_as_json_is_one_document_with_verdicts_and_status_1(tmp_path, monkey
     ],
 )
 def test_an_error_is_a_document_too(words, status):
-    done = runner.invoke(app, words)
+    done = cli(*words)
     printed = json.loads(done.stdout)
     assert done.exit_code == printed["exit_status"] == status
     assert ("error" in printed) == (status == 2)
@@ -104,16 +94,13 @@ def test_an_error_is_a_document_too(words, status):
 @pytest.mark.parametrize(
     ("words", "field"),
     [
-        (["run", "--json"], "SCENARIO"),
-        (["run", "private-descent", "--jsn", "--json"], "--jsn"),
-        (["run", "private-descent", "--jobs", "many", "--json"], "--jobs"),
-        (["nonsense", "--json"], "command line"),
-        (["list", "nonsense", "--json"], "KIND"),
-        (["compare", "nothing", "neither", "--json"], "runs"),
+        (["run", "--json"], "SCENARIO"), (["run", "private-descent", "--jsn", "--json"], "--jsn"),
+        (["run", "private-descent", "--jobs", "many", "--json"], "--jobs"), (["nonsense", "--json"], "command line"),
+        (["list", "nonsense", "--json"], "KIND"), (["compare", "nothing", "neither", "--json"], "runs"),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_of_usage_is_the_same_document(words, field):
-    done = runner.invoke(app, words)
+    done = cli(*words)
     printed = json.loads(done.stdout)
     assert done.exit_code == printed["exit_status"] == 2
     assert printed["error"]["message"] == printed["exit_reason"]
@@ -125,7 +112,7 @@ def test_a_mistake_of_usage_is_the_same_document(words, field):
 
 
 def test_a_mistake_of_usage_is_no_document_where_none_was_asked_for():
-    done = runner.invoke(app, ["run", "--jsn"])
+    done = cli("run", "--jsn")
     assert (done.exit_code, done.stdout) == (2, "")
 
 
@@ -133,9 +120,9 @@ def test_a_defect_of_a_command_is_status_70_and_no_finding(monkeypatch, capsys):
     def broken():
         raise ZeroDivisionError("of its own")
 
-    monkeypatch.setattr(cli, "app", broken)
+    monkeypatch.setattr(commands_of, "app", broken)
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        commands_of.main()
     assert ended.value.code == 70
     assert "Traceback" in capsys.readouterr().err
 

@@ -5,14 +5,12 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from netsim.problems import load
 from netsim.problems.data import FACTS, LOADERS, facts, stored
 from netsim.problems.data.cache import Cache, fetched
-from scenarios.cli.app import app
+from tests.scenarios.command import cli
 
-runner = CliRunner()
 ROW = "39, State-gov, 77516, Bachelors, 13, Never-married, Clerical, Own, White, Male, 2174, 0, 40, X, <=50K\n"
 
 
@@ -40,13 +38,13 @@ def test_a_set_is_here_when_its_loader_would_find_it(folder):
         np.savetxt(file, np.zeros((2, 55)), delimiter=",", header="x", comments="")
     (found,) = stored("covtype")
     assert (found.present, found.original) == (True, False)
-    listed = {one["name"]: one for one in json.loads(runner.invoke(app, ["data", "list", "--json"]).stdout)["data"]}
+    listed = {one["name"]: one for one in json.loads(cli("data", "list", "--json").stdout)["data"]}
     assert [listed[name]["present"] for name in ("covtype", "mnist", "digits", "csv")] == [True, False, True, None]
-    assert "train only" in runner.invoke(app, ["data", "list"]).output
+    assert "train only" in cli("data", "list").output
 
 
 def test_where_is_the_folder(folder):
-    assert runner.invoke(app, ["data", "where"]).stdout == f"{folder}\n"
+    assert cli("data", "where").stdout == f"{folder}\n"
 
 
 def test_a_download_is_told_and_one_that_cannot_be_is_status_70(folder, monkeypatch):
@@ -59,24 +57,19 @@ def test_a_download_is_told_and_one_that_cannot_be_is_status_70(folder, monkeypa
         raise OSError("no network")
 
     monkeypatch.setattr("netsim.problems.data.fetched", silent)
-    done = runner.invoke(app, ["data", "fetch", "adult", "--part", "train"])
-    assert done.exit_code == 70
-    assert "cannot be downloaded" in done.stderr
-    assert "no network" in done.stderr
+    cli("data", "fetch", "adult", "--part", "train", ends=70, stderr=("cannot be downloaded", "no network"))
     monkeypatch.setattr("netsim.problems.data.fetched", answers)
-    other = runner.invoke(app, ["data", "fetch", "adult", "--part", "train", "--json"])
+    other = cli("data", "fetch", "adult", "--part", "train", "--json")
     assert other.exit_code == 70  # not what was published
     assert "SHA-256" in json.loads(other.stdout)["error"]["message"]
     (folder / "adult").mkdir()
     (folder / "adult" / "adult.data").write_text(ROW)
-    there = runner.invoke(app, ["data", "fetch", "adult", "--part", "train"])
-    assert there.exit_code == 0
-    assert "adult, train: is there: 1 records" in there.output
+    cli("data", "fetch", "adult", "--part", "train", ends=0, output="adult, train: is there: 1 records")
 
 
 @pytest.mark.parametrize("words", [["nothing"], ["csv"], ["covtype", "--part", "test"]])
 def test_what_cannot_be_fetched_is_wrong_input(words):
-    assert runner.invoke(app, ["data", "fetch", *words]).exit_code == 2
+    cli("data", "fetch", *words, ends=2)
 
 
 def test_bytes_are_told_as_they_arrive_and_an_answer_that_is_short_is_none(folder):

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
-from typer.testing import CliRunner
 
 from netsim.readers.deployed.hosts import versions
 from netsim.transcript import Transcript
-from scenarios.cli.app import app
 from tests.netsim.readers.test_deployed import free_ports
+from tests.scenarios.command import cli
 
-runner = CliRunner()
 SCENARIO = """
 name: small
 seed: 3
@@ -40,8 +38,8 @@ def file(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_deployed_run_leaves_the_folder_of_a_simulated_one(file):
     """The same files and messages, beside captures and logs; both are compared."""
-    simulated = runner.invoke(app, ["run", str(file), "--out", "run", "-o", "replicas=1"])
-    done = simulated, runner.invoke(app, ["deploy", str(file), "--out", "deploy"])
+    simulated = cli("run", file, "--out", "run", "-o", "replicas=1")
+    done = simulated, cli("deploy", file, "--out", "deploy")
     assert [one.exit_code for one in done] == [0, 0], done[1].output
     assert "between processes, captured on TCP" in " ".join(done[1].output.split())
     names = {word: {one.name for one in (file.parent / word).iterdir()} for word in ("run", "deploy")}
@@ -56,8 +54,7 @@ def test_a_deployed_run_leaves_the_folder_of_a_simulated_one(file):
     found = json.loads((file.parent / "deploy" / "results.json").read_text())["algorithms"][0]
     assert found["run"]["deployed"] is True
     assert found["gradients"]["estimated"] > 0
-    both = runner.invoke(app, ["compare", "run", "deploy"])
-    assert both.exit_code == 0
+    cli("compare", "run", "deploy", ends=0)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +68,7 @@ def test_a_deployed_run_leaves_the_folder_of_a_simulated_one(file):
     ],
 )
 def test_what_cannot_be_deployed_is_said_before_anything_starts(file, options, words):
-    done = runner.invoke(app, ["deploy", str(file), "--out", "out", *options])
-    assert done.exit_code == 2
+    done = cli("deploy", file, "--out", "out", *options, ends=2)
     assert words in " ".join(done.output.split())
     assert not (file.parent / "out").exists()
 
@@ -99,8 +95,7 @@ def test_a_program_in_an_agents_place_is_judged_by_replay(tmp_path, forget, stat
     """Also by attacks, which infer its gradients and score those of the others."""
     assert sum(map(bool, (tmp_path / "mine.py").read_text().splitlines())) <= 60
     program = f"{sys.executable} mine.py{forget}"
-    done = runner.invoke(app, ["deploy", "mine.yaml", "--out", "out", "--outside", f"2={program}", "--json"])
-    assert done.exit_code == status, done.output
+    cli("deploy", "mine.yaml", "--out", "out", "--outside", f"2={program}", "--json", ends=status)
     found = json.loads((tmp_path / "out" / "results.json").read_text())["algorithms"][0]
     (one,) = found["outside_programs"]
     assert (one["agent"], one["program"], one["follows"]) == (2, program, not forget)
@@ -114,18 +109,17 @@ def test_a_program_in_an_agents_place_is_judged_by_replay(tmp_path, forget, stat
 def test_of_a_program_whose_coins_nobody_knows_it_is_said_that_nothing_is_known(tmp_path):
     """The published algorithm draws batches of records, and this program may have: another status than follows."""
     program = ["--outside", f"2={sys.executable} mine.py"]
-    done = runner.invoke(app, ["deploy", "mine.yaml", "--out", "out", *program, "-o", "algorithms[0].batch=2"])
-    assert done.exit_code == 3, done.output
+    done = cli("deploy", "mine.yaml", "--out", "out", *program, "-o", "algorithms[0].batch=2", ends=3)
     assert "was not judged: after that its messages depend on private coins" in " ".join(done.output.split())
     found = json.loads((tmp_path / "out" / "results.json").read_text())["algorithms"][0]
     assert found["outside_programs"][0]["follows"] is None
 
 
 def test_a_program_that_ends_ends_the_run_with_its_last_words(file):
-    done = runner.invoke(app, ["deploy", str(file), "--out", "out", "--outside", f"1={sys.executable} nowhere.py"])
-    assert done.exit_code == 70
-    assert "agent 1 ended with status 2" in done.output
-    assert "nowhere.py" in done.output
+    cli(
+        "deploy", file, "--out", "out", "--outside", f"1={sys.executable} nowhere.py", ends=70,
+        output=("agent 1 ended with status 2", "nowhere.py"),
+    )  # fmt: skip
 
 
 HOSTS = """\
@@ -141,29 +135,25 @@ agents: [{address: 127.0.0.1, port: 7001}, {address: 127.0.0.1, port: 7002}]
         (HOSTS.replace("7002", "7001"), [], "hosts.yaml:2: agents[1].port = 7001: agent 0 listens there"),
         (HOSTS.replace("port: 7002", "prt: 7002"), [], "did you mean 'port'?"),
         (HOSTS.replace("7000", "70000"), [], "hosts.yaml:1: coordinator.port = 70000"),
-        (HOSTS, ["--compose", "it.yaml"], "every agent is a service"),
-        (None, ["--ssh"], "--ssh = True"),
-        (None, ["--outside", "two=x"], "AGENT=PROGRAM"),
-        (None, ["--outside", "9=x"], "no such agent"),
+        (HOSTS, ["--compose", "it.yaml"], "every agent is a service"), (None, ["--ssh"], "--ssh = True"),
+        (None, ["--outside", "two=x"], "AGENT=PROGRAM"), (None, ["--outside", "9=x"], "no such agent"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_place_is_said_in_a_line(file, hosts, options, words):
     if hosts is not None:
         (file.parent / "hosts.yaml").write_text(hosts)
         options = ["--agents-on", "hosts.yaml", *options]
-    done = runner.invoke(app, ["deploy", str(file), "--out", "out", *options])
-    assert done.exit_code == 2, done.output
+    done = cli("deploy", file, "--out", "out", *options, ends=2)
     assert words in " ".join(done.output.split())
     assert not (file.parent / "out").exists()
 
 
 def test_the_services_of_a_compose_file_are_a_run(file):
     """Their commands, dependencies and files, with the machine's own address in the place of the services' names."""
-    wrote = runner.invoke(
-        app, ["deploy", "small.yaml", "--out", "out", "-o", "topology.agents=3", "--compose", "it.yaml"]
-    )
-    assert wrote.exit_code == 0, wrote.output
-    assert "docker compose -f it.yaml up" in wrote.output
+    cli(
+        "deploy", "small.yaml", "--out", "out", "-o", "topology.agents=3", "--compose", "it.yaml", ends=0,
+        output="docker compose -f it.yaml up",
+    )  # fmt: skip
     tree = YAML(typ="safe").load((file.parent / "it.yaml").read_text())
     services = tree["services"]
     assert list(services) == ["coordinator", "agent-0", "agent-1", "agent-2"]

@@ -3,12 +3,10 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from scenarios.cli.app import app
+from tests.scenarios.command import cli
 from tests.scenarios.small import TINY
 
-runner = CliRunner()
 pytestmark = pytest.mark.usefixtures("undrawn")
 
 
@@ -42,7 +40,7 @@ def test_the_strict_gate_lets_through_what_is_consistent_with_power(command, set
     words = [word for one in settings for word in ("-o", one)]
     for option, expected in (([], status), (["--strict"], strict)):
         out = ["--out", f"out{len(option)}", "--jobs", "1", "--json"]
-        done = runner.invoke(app, [command, "gate.yaml", *out, *option, *words])
+        done = cli(command, "gate.yaml", *out, *option, *words)
         printed = json.loads(done.stdout)
         assert done.exit_code == printed["exit_status"] == expected, done.stderr
         assert printed["algorithms"][0]["baseline"] is (BASELINE in settings)

@@ -5,24 +5,20 @@ import re
 from typing import get_args
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.problems.data import LOADERS
 from netsim.problems.problem import Kind
 from scenarios.cli import catalogue
-from scenarios.cli.app import app
 from scenarios.cli.catalogue import models
 from scenarios.files.library import library, plain_tree, variant_names
 from scenarios.schema.attacks import KINDS as RECORDS
 from scenarios.schema.load import expanded, load_scenario, parse
-
-runner = CliRunner()
+from tests.scenarios.command import cli
 
 
 @pytest.fixture(scope="module")
 def everything():
-    done = runner.invoke(app, ["list", "--json"])
-    assert done.exit_code == 0, done.output
+    done = cli("list", "--json", ends=0)
     return json.loads(done.stdout)
 
 
@@ -63,7 +59,7 @@ def test_variants_are_named_as_they_are_run():
 
 
 def test_scenarios_are_read_in_groups_with_a_title_each():
-    text = runner.invoke(app, ["list"]).output
+    text = cli("list").output
     assert text.index("First steps") < text.index("Threat gallery") < text.index("Papers: DP-RECAL")
     assert all(name in text for name in library())
     assert "A baton walks a random graph" not in text  # descriptions are for show
@@ -71,32 +67,25 @@ def test_scenarios_are_read_in_groups_with_a_title_each():
 
 @pytest.mark.parametrize("kind", ["data", "problems", "codecs", "faults"])
 def test_a_kind_is_a_table(kind, everything):
-    done = runner.invoke(app, ["list", kind])
-    assert done.exit_code == 0
-    assert everything[kind][0]["name"] in done.output
-    assert runner.invoke(app, ["list", "nothing"]).exit_code == 2
+    cli("list", kind, ends=0, output=everything[kind][0]["name"])
+    cli("list", "nothing", ends=2)
 
 
 def test_show_of_an_algorithm_says_its_update_parameters_and_claim():
-    text = runner.invoke(app, ["show", "private_gradient_descent"]).output
+    text = cli("show", "private_gradient_descent").output
     assert "x_i ← Σ_j w_ij x̃_j" in text
     assert "Claim: Laplace composition over the rounds" in text
     assert re.search(r"rounds +required", text)
-    wrong = runner.invoke(app, ["show", "privat_gradient_descent"])
-    assert wrong.exit_code == 2
-    assert "did you mean 'private_gradient_descent'?" in wrong.stderr
+    cli("show", "privat_gradient_descent", ends=2, stderr="did you mean 'private_gradient_descent'?")
 
 
 def test_show_of_a_file_that_extends_is_the_same_scenario_and_says_from_where(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.yaml").write_text("extends: lossy-tap\nname: mine\nlinks: {loss: 0.1}\n")
     for more in ([], ["--resolved"]):
-        text = runner.invoke(app, ["show", "mine.yaml", *more]).output
+        text = cli("show", "mine.yaml", *more).output
         assert parse(text).scenario == load_scenario("mine.yaml").scenario
-    assert (
-        "# The file itself says: name, links.loss. The rest is from lossy-tap."
-        in runner.invoke(app, ["show", "mine.yaml"]).output
-    )
+    assert "# The file itself says: name, links.loss. The rest is from lossy-tap." in cli("show", "mine.yaml").output
 
 
 def test_algorithms_and_attacks_of_one_module_each_say_their_own(everything):
@@ -108,7 +97,7 @@ def test_algorithms_and_attacks_of_one_module_each_say_their_own(everything):
     attacks = {row["kind"]: row["what"] for row in everything["attacks"] if row["kind"]}
     assert len(set(attacks.values())) == len(attacks)
     assert all("`" not in what for what in attacks.values())
-    shown = {kind: runner.invoke(app, ["show", kind]).output for kind in ("recal", "dp_recal", "neighbor_range")}
+    shown = {kind: cli("show", kind).output for kind in ("recal", "dp_recal", "neighbor_range")}
     assert all("u⁺ = u + λ⁺ − λ_i" in shown[kind] for kind in ("recal", "dp_recal"))
     assert "Theorem 4" in shown["dp_recal"]
     assert "Theorem 4" not in shown["recal"]
@@ -117,7 +106,7 @@ def test_algorithms_and_attacks_of_one_module_each_say_their_own(everything):
 
 
 def test_ten_scenarios_stand_first_and_each_stands_once():
-    text = runner.invoke(app, ["list"], env={"COLUMNS": "140"}).output
+    text = cli("list", env={"COLUMNS": "140"}).output
     first, _, others = text.partition("Comparisons")
     assert [name for name in first.split() if name in library()] == list(catalogue.FIRST)
     assert len(catalogue.FIRST) == 10

@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from scenarios.cli.app import app
 from scenarios.files.folders import whole
+from tests.scenarios.command import cli
 from tests.scenarios.own_algorithm import MINE
 from tests.scenarios.small import TINY
 
@@ -186,7 +185,7 @@ CLAIMS = {
     "few.py": "Claim(1.0)",
     "zero.py": "Claim(1 / 0, 0.0, 'mine', adjacency, 'l1')",
     "fruit.py": "Claim(1.0, 0.0, 'mine', adjacency, 'banana')",
-}
+}  # fmt: skip
 CLAIM = """
     def claim(self, adjacency, setting, delta):
         from netsim.claims import Claim
@@ -219,9 +218,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("colons.yaml").write_text("root:x:0\n")
     for file, claimed in CLAIMS.items():
         Path(file).write_text(MINE + CLAIM.format(claimed))
-    done = CliRunner().invoke(app, words.split())
-    assert done.exit_code == status, done.output
-    assert says in done.output
+    done = cli(*words.split(), ends=status, output=says)
     assert "Traceback" not in done.output
     assert "simulation.py" not in done.output
 
@@ -232,9 +229,7 @@ def test_a_mistake_in_own_code_is_said_once_with_its_line(name, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     text = MINE.replace(before, after, 1).replace("import Laplace", "import Laplace\nfrom netsim.claims import Clip")
     Path("own.py").write_text(text)
-    done = CliRunner().invoke(app, AUDIT.split())
-    assert done.exit_code == status, done.output
-    assert says in done.output
+    done = cli(*AUDIT.split(), ends=status, output=says)
     line = text[: text.index(after)].count("\n") + 1
     places = f"own.py:{line}: ", f"own.py:{line}, in run: ", f"line {line} of own.py"
     assert sum(map(done.output.count, places)) == 1
@@ -271,7 +266,7 @@ def test_finished_results_are_replaced_on_request_only(tmp_path, monkeypatch):
     )
 
     def run(*more):
-        done = CliRunner().invoke(app, ["run", "tiny.yaml", "--out", "out", *more])
+        done = cli("run", "tiny.yaml", "--out", "out", *more)
         return done.exit_code, done.output
 
     status, output = run()
@@ -282,7 +277,7 @@ def test_finished_results_are_replaced_on_request_only(tmp_path, monkeypatch):
         ("report out --out data.csv", "--out = 'data.csv': not the name of a page"),
         ("compare out out --out out/report.html", "--out = 'out/report.html': is the page of a run"),
     ):
-        done = CliRunner().invoke(app, words.split())
+        done = cli(*words.split())
         assert (done.exit_code, says in done.output) == (2, True), done.output
     assert Path("data.csv").read_text().startswith("a,b,label")
     status, output = run()

@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from scenarios.cli.app import app
 from scenarios.files.library import library
+from tests.scenarios.command import cli
 
 ROOT = Path(__file__).parents[3]
 
@@ -27,7 +26,7 @@ def request(line):
 
 
 def completions(line):
-    return CliRunner().invoke(app, [], prog_name="netsim", env=request(line)).output.split()
+    return cli(prog_name="netsim", env=request(line)).output.split()
 
 
 def test_scenarios_are_shipped_ones_and_files(here):

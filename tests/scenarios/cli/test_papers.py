@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from scenarios.cli.app import app
 from scenarios.papers import items
 from scenarios.papers.items import Paper
+from tests.scenarios.command import cli
 
 TEXT = """
 name: two-walks
@@ -25,10 +24,6 @@ reproduces:
 """
 
 
-def netsim(*words):
-    return CliRunner().invoke(app, words)
-
-
 @pytest.fixture
 def one_item(tmp_path, monkeypatch):
     """A paper with an item that is run, whose small outcome is listed as given, and one that cannot be."""
@@ -41,14 +36,11 @@ def one_item(tmp_path, monkeypatch):
         figure = {"id": "p-f", "item": "F", "missing": ["the graph"], "outcome": "cannot be run", **stated}
         held = [
             {
-                "id": f"p-{word}",
-                "item": word,
-                "test": f"{tmp_path}/test_held.py::test_{word}",
-                "outcome": "agrees",
+                "id": f"p-{word}", "item": word, "test": f"{tmp_path}/test_held.py::test_{word}", "outcome": "agrees",
                 **stated,
             }
             for word in ("right", "wrong")
-        ]
+        ]  # fmt: skip
         file.with_name("test_held.py").write_text("def test_right(): pass\ndef test_wrong(): assert False\n")
         paper = Paper(key="p", paper="P", items=[walk, figure, *held])
         monkeypatch.setattr(items, "papers", lambda: (paper,))
@@ -60,7 +52,7 @@ def one_item(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_an_item_is_run_at_its_small_scale(one_item):
     one_item("agrees in shape")
-    done = netsim("papers", "p-t", "--json")
+    done = cli("papers", "p-t", "--json")
     (found,) = json.loads(done.stdout)
     assert done.exit_code == 0
     assert found["ran"]["outcome"] == "agrees in shape"
@@ -70,8 +62,7 @@ def test_an_item_is_run_at_its_small_scale(one_item):
 @pytest.mark.slow
 def test_another_outcome_than_the_listed_one_ends_with_1(one_item):
     one_item("differs")
-    done = netsim("papers", "--run", "--jobs", "1")
-    assert done.exit_code == 1
+    done = cli("papers", "--run", "--jobs", "1", ends=1)
     assert "p-t: agrees in shape at scale small, where differs is listed" in " ".join(done.stderr.split())
 
 
@@ -82,9 +73,7 @@ def test_an_item_that_fails_is_named_and_the_others_are_run(one_item, tmp_path, 
     bad = paper.items[0].replace(id="p-bad", scenario=str(tmp_path / "bad.yaml"))
     (tmp_path / "bad.yaml").write_text(TEXT.replace("ridge", "rigde"), encoding="utf-8")
     items.papers = lambda: (paper.replace(items=[bad, *paper.items]),)
-    done = netsim("papers", "--run", "--jobs", jobs)
-    assert done.exit_code == 70
-    assert "p-bad: ScenarioError: " in done.stderr
+    done = cli("papers", "--run", "--jobs", jobs, ends=70, stderr="p-bad: ScenarioError: ")
     assert "p-t agrees in shape" in " ".join(done.stdout.split())
 
 
@@ -92,21 +81,17 @@ def test_an_item_that_fails_is_named_and_the_others_are_run(one_item, tmp_path, 
 @pytest.mark.parametrize(("word", "status"), [("right", 0), ("wrong", 1)])
 def test_an_item_that_a_test_holds_runs_the_test(one_item, word, status):
     one_item("agrees in shape")
-    assert netsim("papers", f"p-{word}").exit_code == status
+    cli("papers", f"p-{word}", ends=status)
 
 
 def test_without_a_name_all_are_listed_and_none_is_run(one_item):
     one_item("agrees in shape")
-    done = netsim("papers", "--json")
+    done = cli("papers", "--json")
     assert [(one["id"], one["outcome"], one["ran"]) for one in json.loads(done.stdout)] == [
-        ("p-t", "agrees", None),
-        ("p-f", "cannot be run", None),
-        ("p-right", "agrees", None),
+        ("p-t", "agrees", None), ("p-f", "cannot be run", None), ("p-right", "agrees", None),
         ("p-wrong", "agrees", None),
-    ]
+    ]  # fmt: skip
 
 
 def test_an_unknown_item_is_wrong_input():
-    done = netsim("papers", "dp-recal-fig-99")
-    assert done.exit_code == 2
-    assert "dp-recal-fig-99" in done.stderr
+    cli("papers", "dp-recal-fig-99", ends=2, stderr="dp-recal-fig-99")

@@ -9,15 +9,13 @@ import sys
 import time
 
 import pytest
-from typer.testing import CliRunner
 
-from scenarios.cli.app import app
 from scenarios.files.library import library, plain_tree, variant_names
 from scenarios.results.numbers import show
 from scenarios.schema.load import with_schema_line
+from tests.scenarios.command import cli
 from tests.scenarios.small import SMALL, TINY
 
-runner = CliRunner()
 QUICK = "name: quick\ntopology: {kind: ring, agents: 3}\nalgorithms: [{kind: recal, activations: 6}]\n"
 
 
@@ -32,15 +30,14 @@ def file(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_show_prints_the_file_with_the_place_of_its_schema_on_this_machine():
     for name, text in library().items():
-        lines = runner.invoke(app, ["show", name]).output.removeprefix(with_schema_line(text)).splitlines()
+        lines = cli("show", name).output.removeprefix(with_schema_line(text)).splitlines()
         assert len(lines) == bool(variant_names(plain_tree(name)))  # a comment that counts them
         assert all(line.startswith("# ") and " variants: " in line for line in lines)
-    wrong = runner.invoke(app, ["show", "nothing"])
-    assert wrong.exit_code == 2
+    cli("show", "nothing", ends=2)
 
 
 def test_run_says_the_verdicts_and_where_the_report_is(file):
-    done = runner.invoke(app, ["run", str(file), "--out", "out"], env={"COLUMNS": "200"})
+    done = cli("run", file, "--out", "out", env={"COLUMNS": "200"})
     assert done.exit_code == 1  # a claim is unprotected
     assert "The audit has a tap of its own at agent 1's door and on its links." in done.output
     assert "unprotected" in done.output
@@ -55,14 +52,13 @@ def test_run_says_the_verdicts_and_where_the_report_is(file):
 @pytest.mark.slow
 def test_without_a_false_claim_the_status_is_0(file):
     file.write_text(TINY)
-    assert runner.invoke(app, ["run", str(file)]).exit_code == 0
+    cli("run", file, ends=0)
     assert len(list((file.parent / "results" / "tiny").iterdir())) == 1  # a folder of its own per run
 
 
 def test_wrong_input_is_one_line_and_status_2(file):
     file.write_text(SMALL.replace("loss: 0.1", "loss: 2"))
-    done = runner.invoke(app, ["run", str(file)])
-    assert done.exit_code == 2
+    done = cli("run", file, ends=2)
     message = done.stderr.strip()
     assert message.count("\n") == 0
     assert "small.yaml:12: links.loss = 2: out of range; allowed: >= 0.0 and < 1" in message
@@ -71,7 +67,7 @@ def test_wrong_input_is_one_line_and_status_2(file):
 
 def test_a_lost_baton_is_told_and_status_70(file):
     file.write_text(SMALL.replace("reliable: true", "reliable: false"))
-    done = runner.invoke(app, ["run", str(file), "--json"])
+    done = cli("run", file, "--json")
     told = json.loads(done.stdout)
     assert done.exit_code == told["exit_status"] == 70
     assert "DeadlockError" in done.stderr
@@ -93,27 +89,20 @@ def test_a_defect_is_told_in_full_and_is_no_finding(file, monkeypatch):
         raise ZeroDivisionError("of its own")
 
     monkeypatch.setattr("scenarios.stages.study.run_scenario", broken)
-    done = runner.invoke(app, ["run", str(file)])
-    assert done.exit_code == 70
-    assert "Traceback" in done.stderr
-    assert "ZeroDivisionError: of its own" in done.stderr
+    cli("run", file, ends=70, stderr=("Traceback", "ZeroDivisionError: of its own"))
 
 
 @pytest.mark.parametrize("where", ["small.yaml", "small.yaml/foo", "/dev/null/foo", "/proc/foo", "."])
 def test_a_folder_that_cannot_be_used_is_refused_before_anything_runs(file, where):
     before = sorted(file.parent.iterdir())
-    done = runner.invoke(app, ["run", str(file), "--out", where])
-    assert done.exit_code == 2
-    assert f"--out = {where!r}: " in done.stderr
+    done = cli("run", file, "--out", where, ends=2, stderr=f"--out = {where!r}: ")
     assert "running" not in done.output
     assert sorted(file.parent.iterdir()) == before
 
 
 @pytest.mark.parametrize("jobs", ["0", "-2"])
 def test_a_number_of_processes_that_is_none_is_refused(file, jobs):
-    done = runner.invoke(app, ["run", str(file), "--jobs", jobs])
-    assert done.exit_code == 2
-    assert f"--jobs = {jobs}: not a number of processes; allowed: -1" in done.stderr
+    cli("run", file, "--jobs", jobs, ends=2, stderr=f"--jobs = {jobs}: not a number of processes; allowed: -1")
     assert not (file.parent / "results").exists()
 
 
@@ -145,23 +134,19 @@ def test_a_reader_who_has_seen_enough_is_no_finding(file, command):
 
 
 def test_check_says_in_a_line_whether_it_can_run(file):
-    done = runner.invoke(app, ["check", str(file)])
-    assert done.exit_code == 0
+    done = cli("check", file, ends=0)
     can = "small: can be run: 3 algorithms on a ring of 6, 360 records"
     takes = r"\. About \d+ s on one core \(run about \d+ s and [\d.]+ [kM]B, audit about .*\)\.\n"
     assert re.fullmatch(can + takes, done.output)
     file.write_text(SMALL.replace("[0, 5]", "[0, 4]"))
-    wrong = runner.invoke(app, ["check", str(file)])
-    assert wrong.exit_code == 2
-    assert "small.yaml:15: adversary.links[2] = [0, 4]" in wrong.stderr
+    cli("check", file, ends=2, stderr="small.yaml:15: adversary.links[2] = [0, 4]")
     assert list(file.parent.iterdir()) == [file]
 
 
 @pytest.mark.slow
 def test_nobody_is_said_to_claim_nothing_who_was_not_asked(file):
     file.write_text(SMALL.replace("audit: {agent: 1, trials: 100, chunk: 100}", ""))
-    done = runner.invoke(app, ["run", str(file)])
-    assert done.exit_code == 0
+    done = cli("run", file, ends=0)
     assert done.output.count("This scenario asks for no audit.") == 3
     assert "no claim" not in done.output
 
@@ -180,7 +165,7 @@ audit: {trials: 60, chunk: 60}
 @pytest.mark.slow
 def test_what_was_never_claimed_is_told_and_is_no_broken_claim(file):
     file.write_text(WITHOUT_NOISE)
-    done = runner.invoke(app, ["run", str(file), "--out", "out"])
+    done = cli("run", file, "--out", "out")
     text = " ".join(done.output.split())
     assert "silent: unprotected Nothing was claimed (no clipping" in text
     assert done.exit_code == 0, done.output + done.stderr
@@ -244,8 +229,7 @@ algorithms: [{kind: private_gradient_descent, name: descent, rounds: 8}]
 )  # fmt: skip
 def test_the_terminal_says_what_was_done_and_by_whom(file, network, said):
     file.write_text(ROUNDS.replace("NETWORK", network))
-    done = runner.invoke(app, ["run", str(file), "--out", "out"], env={"COLUMNS": "200"})
-    assert done.exit_code == 0, done.output + done.stderr
+    done = cli("run", file, "--out", "out", env={"COLUMNS": "200"}, ends=0)
     text = " ".join(done.output.split())
     assert all(words in text for words in said.split("|"))
     assert "of virtual time." in text
@@ -262,7 +246,7 @@ def test_the_terminal_says_what_was_done_and_by_whom(file, network, said):
 def test_the_terminal_gives_the_worst_beside_a_tiny_median(file):
     alter = "{kind: alter, how: {kind: constant, value: 1000.0}, probability: 0.1}"
     file.write_text(ROUNDS.replace("NETWORK", f"active_adversaries: [{{links: [[0, 1]], actions: [{alter}]}}]"))
-    done = runner.invoke(app, ["run", str(file), "--out", "out"], env={"COLUMNS": "200"})
+    done = cli("run", file, "--out", "out", env={"COLUMNS": "200"})
     gradients = json.loads((file.parent / "out" / "results.json").read_text())["algorithms"][0]["gradients"]
     assert gradients["median"] < 1e-10 < gradients["worst"]
     median, worst = show(gradients["median"]), show(gradients["worst"])
@@ -273,7 +257,7 @@ def test_the_terminal_gives_the_worst_beside_a_tiny_median(file):
 def test_duplicates_that_receivers_reject_are_counted_without_a_meddler(file):
     links = "links: {authenticated: true, duplication: 0.5, reliable: false}"
     file.write_text(ROUNDS.replace("NETWORK", links))
-    assert runner.invoke(app, ["run", str(file), "--out", "out"]).exit_code == 0
+    cli("run", file, "--out", "out", ends=0)
     entry = json.loads((file.parent / "out" / "results.json").read_text())["algorithms"][0]
     assert entry["rejected"] > 0
     assert "meddling" not in entry

@@ -5,13 +5,11 @@ import json
 
 import pytest
 from pyarrow import parquet
-from typer.testing import CliRunner
 
 from attacks.probe.mapping import Mapper
-from scenarios.cli.app import app
 from scenarios.stages import audit
+from tests.scenarios.command import cli
 
-runner = CliRunner()
 SMALL = ["price-of-a-view", "-o", "topology.agents=5", "-o", "problem.data.records=20"]
 LOGISTIC = ["-o", "problem.kind=logistic", "-o", "problem.data.kind=classification"]
 REFUTED = [
@@ -21,8 +19,7 @@ REFUTED = [
 
 
 def test_the_document_and_the_files_have_every_ordered_pair(tmp_path):
-    done = runner.invoke(app, ["views", *SMALL, "--json", "--listener", "2", "--out", str(tmp_path)])
-    assert done.exit_code == 0, done.output
+    done = cli("views", *SMALL, "--json", "--listener", "2", "--out", tmp_path, ends=0)
     found = json.loads(done.stdout)
     upper = found["pairs"]["upper"]
     assert [one["name"] for one in found["views"]] == ["coalition 1+4"]
@@ -38,14 +35,14 @@ def test_the_document_and_the_files_have_every_ordered_pair(tmp_path):
 
 
 def test_the_table_is_printed_for_one_listener_too():
-    done = runner.invoke(app, ["views", *SMALL, "--listener", "2"])
-    assert done.exit_code == 0, done.output
-    assert "Coalition 1+4 is the costliest of all 6 coalitions of 2" in done.output
-    assert "What agent 2 learns, by distance" in done.output
+    cli(
+        "views", *SMALL, "--listener", "2", ends=0,
+        output=("Coalition 1+4 is the costliest of all 6 coalitions of 2", "What agent 2 learns, by distance"),
+    )  # fmt: skip
 
 
 def test_a_claim_of_pairs_that_does_not_hold_ends_with_1_and_a_witness():
-    done = runner.invoke(app, ["views", *REFUTED, "--json"])
+    done = cli("views", *REFUTED, "--json")
     pairs = json.loads(done.stdout)["pairs"]
     assert done.exit_code == 1
     assert pairs["verdict"] == "refuted"
@@ -56,16 +53,13 @@ def test_a_claim_of_pairs_that_does_not_hold_ends_with_1_and_a_witness():
 
 def test_which_delta_is_taken_is_said_where_the_algorithm_claims_at_0():
     laplace = "algorithms=[{kind: private_gradient_descent, rounds: 3, clip: {bound: 1.0}, scale: {epsilon: 2.0}}]"
-    done = runner.invoke(app, ["views", *SMALL, "-o", laplace, "--coalition", "0"])
-    assert done.exit_code == 0
-    assert "claims at δ = 0" in done.stdout
+    done = cli("views", *SMALL, "-o", laplace, "--coalition", "0", ends=0, stdout="claims at δ = 0")
     assert "taken is 0.001" in " ".join(done.stdout.split())
-    assert "claims at δ = 0" not in runner.invoke(app, ["views", *SMALL]).stdout
+    assert "claims at δ = 0" not in cli("views", *SMALL).stdout
 
 
 def test_other_losses_are_bounded_by_the_door():
-    done = runner.invoke(app, ["views", *SMALL, *LOGISTIC, "--json"])
-    assert done.exit_code == 0
+    done = cli("views", *SMALL, *LOGISTIC, "--json", ends=0)
     found = json.loads(done.stdout)
     assert "bounded by its victim's door" in found["conditions"][0]
     assert len({found["pairs"]["upper"][u][v] for u in range(5) for v in range(5) if u != v}) == 1
@@ -87,8 +81,7 @@ def test_what_cannot_be_priced_is_refused(options, why, monkeypatch):
     if "algorithms[0].scale=0" in options:
         monkeypatch.delattr(audit, "_door")
         monkeypatch.delattr(Mapper, "map")
-    done = runner.invoke(app, ["views", *SMALL, *options, "--json"])
-    assert done.exit_code == 2, done.output
+    done = cli("views", *SMALL, *options, "--json", ends=2)
     assert why in json.loads(done.stdout)["error"]["message"]
 
 
@@ -97,6 +90,5 @@ def test_a_ctrl_c_has_a_word(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(audit, "price_views", stopped)
-    done = runner.invoke(app, ["views", "price-of-a-view"])
-    assert done.exit_code == 130
+    done = cli("views", "price-of-a-view", ends=130)
     assert done.stderr.endswith("Interrupted.\n")

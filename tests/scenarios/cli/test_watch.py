@@ -5,12 +5,11 @@ import re
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-from scenarios.cli.app import app
 from scenarios.cli.progress import EVERY, Bars, Watcher
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
+from tests.scenarios.command import cli
 from tests.scenarios.small import SMALL
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -111,10 +110,8 @@ def test_the_command_watches(tmp_path, monkeypatch):
     monkeypatch.setattr("scenarios.cli.progress.EVERY", 0.0)
     file = tmp_path / "small.yaml"
     file.write_text(SMALL.split("attacks:")[0])
-    done = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "out"), "--watch"])
-    assert done.exit_code == 0, done.output
-    assert "packets per real second" in done.output
-    alone = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "alone")])
+    cli("run", file, "--out", tmp_path / "out", "--watch", ends=0, output="packets per real second")
+    alone = cli("run", file, "--out", tmp_path / "alone")
     assert "packets per real second" not in alone.output
     for name in ("plain", "leaky", "told"):
         files = [tmp_path / where / f"transcript-{name}.parquet" for where in ("out", "alone")]

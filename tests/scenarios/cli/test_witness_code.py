@@ -6,13 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from scenarios.cli.app import app
 from scenarios.stages.witness import WitnessFile
+from tests.scenarios.command import cli
 from tests.scenarios.own_algorithm import MINE
 
-runner = CliRunner()
 ROOT = Path(__file__).parents[3]
 AUDIT = "audit mine.py:TwoExchanges -o rounds=2 --epsilon 0.5 --trials 50 --jobs 1 --out out"
 
@@ -27,8 +25,7 @@ def witness(tmp_path_factory):
         MINE.replace("Constant(0.5)", "SCALE").replace("\nfrom data", "\nfrom sizes import SCALE\nfrom data")
     )
     Path("sizes.py").write_text("from netsim.schedules import Constant\n\nSCALE = Constant(0.5)\n")
-    done = runner.invoke(app, AUDIT.split())
-    assert done.exit_code == 1, done.output
+    cli(*AUDIT.split(), ends=1)
     text = Path("out/witness-twoexchanges.json").read_text()
     patch.undo()
     return text
@@ -51,21 +48,17 @@ def test_it_carries_every_file_of_the_algorithm_and_its_seal_covers_them(elsewhe
 
 
 def test_elsewhere_its_source_is_shown_and_run_on_request_only(elsewhere):
-    refused = runner.invoke(app, ["witness", "w.json"])
-    assert refused.exit_code == 2
-    assert "class TwoExchanges" in refused.stderr
-    assert "SCALE = Constant(0.5)" in refused.stderr
-    assert "not run unasked; allowed: --trust-code, after a look at it; or in the folder" in refused.stderr
-    trusted = runner.invoke(app, ["witness", "w.json", "--trust-code", "--json"])
-    assert trusted.exit_code == 1, trusted.output
-    assert "class TwoExchanges" in trusted.stderr
+    cli(
+        "witness", "w.json", ends=2,
+        stderr=("class TwoExchanges", "SCALE = Constant(0.5)", "not run unasked; allowed: --trust-code"),
+    )  # fmt: skip
+    trusted = cli("witness", "w.json", "--trust-code", "--json", ends=1, stderr="class TwoExchanges")
     assert json.loads(trusted.stdout)["verdict"] in ("refuted", "unprotected")
 
 
 def test_other_code_of_the_same_name_is_not_taken_for_it(elsewhere):
     Path("mine.py").write_text("raise RuntimeError('was run')")
-    refused = runner.invoke(app, ["witness", "w.json"])
-    assert refused.exit_code == 2
+    refused = cli("witness", "w.json", ends=2)
     assert "was run" not in refused.output
 
 
@@ -73,7 +66,7 @@ def test_code_that_hides_from_a_terminal_is_shown_as_it_is(elsewhere):
     tree = json.loads(Path("w.json").read_text())
     tree["code"] = {"mine.py": "x = 1  # \x1b[8mhidden\u202e\n"}
     Path("w.json").write_text(json.dumps(tree))
-    printed = runner.invoke(app, ["witness", "w.json"]).stderr
+    printed = cli("witness", "w.json").stderr
     assert r"x = 1  # \x1b[8mhidden\u202e" in printed
     assert "\x1b" not in printed
 
@@ -83,17 +76,16 @@ def test_names_that_lead_elsewhere_are_refused(elsewhere, name):
     tree = json.loads(Path("w.json").read_text())
     tree["code"] = {name: "pass"}
     Path("w.json").write_text(json.dumps(tree))
-    refused = runner.invoke(app, ["witness", "w.json", "--trust-code"])
-    assert refused.exit_code == 2
-    assert "no file of Python beside the algorithm" in refused.stderr
+    cli("witness", "w.json", "--trust-code", ends=2, stderr="no file of Python beside the algorithm")
 
 
 def test_the_checker_proves_it_of_the_code_that_it_carries_here_and_alone(elsewhere):
     pytest.importorskip("attacks.audit.check_witness", reason="needs the extra `proof`")
-    assert runner.invoke(app, ["witness", "w.json", "--prove"]).exit_code == 2
-    done = runner.invoke(app, ["witness", "w.json", "--prove", "--trust-code", "--out", "proof.json"])
-    assert done.exit_code == 1, done.output
-    assert "--algorithm proof-code/mine.py" in done.stderr
+    cli("witness", "w.json", "--prove", ends=2)
+    done = cli(
+        "witness", "w.json", "--prove", "--trust-code", "--out", "proof.json", ends=1,
+        stderr="--algorithm proof-code/mine.py",
+    )  # fmt: skip
     env = {"PYTHONPATH": str(ROOT)}
     for script in ("check_witness.py", "check_set.py"):
         command = [sys.executable, str(ROOT / "attacks/audit" / script)]

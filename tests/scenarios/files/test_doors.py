@@ -53,12 +53,10 @@ def test_names_that_no_file_can_have(name, tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("[" * 100_000, "nested"),
-        ("[" * (DEEPEST + 1) + "]" * (DEEPEST + 1), "nested"),
-        ('"\\ud800"', "surrogates"),
+        ("[" * 100_000, "nested"), ("[" * (DEEPEST + 1) + "]" * (DEEPEST + 1), "nested"), ('"\\ud800"', "surrogates"),
         ("1" * 5000, "digits"),
     ],
-)
+)  # fmt: skip
 def test_json_that_nobody_means(text, problem):
     with pytest.raises(ValueError, match=problem):
         parse_json(text)

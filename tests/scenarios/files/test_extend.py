@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli.app import app
 from scenarios.schema.load import expanded, load_scenario, parse
 from scenarios.sweep.points import load_sweep
+from tests.scenarios.command import cli
 from tests.scenarios.small import TINY
 
 BASE = """\
@@ -22,7 +21,6 @@ algorithms:
   - {kind: nids, name: NIDS, rounds: 4}
 audit: {agent: 1, trials: 60}
 """
-
 pytestmark = pytest.mark.usefixtures("undrawn")
 
 
@@ -105,14 +103,11 @@ def test_settings_are_yaml_at_a_path(setting, read):
 def test_the_command_line_sets_and_repeats_what_it_set(tmp_path):
     path = written(tmp_path, "base.yaml", BASE.replace("audit: {agent: 1, trials: 60}\n", ""))
     out = tmp_path / "out"
-    done = CliRunner().invoke(app, ["run", path, "--out", str(out), "-o", "algorithms[0].activations=20"])
-    assert done.exit_code == 0, done.output
+    cli("run", path, "--out", out, "-o", "algorithms[0].activations=20", ends=0)
     results = json.loads((out / "results.json").read_text())
     assert results["scenario"]["algorithms"][0]["activations"] == 20
     assert results["command"].endswith("-o 'algorithms[0].activations=20'")
-    wrong = CliRunner().invoke(app, ["run", path, "-o", "topology.agents=0"])
-    assert wrong.exit_code == 2
-    assert "topology.agents" in wrong.output
+    cli("run", path, "-o", "topology.agents=0", ends=2, output="topology.agents")
 
 
 def test_paths_in_a_file_start_at_the_file_also_in_bases_grids_variants_and_sweeps(tmp_path, monkeypatch):

@@ -10,12 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from netsim.files import draft_of
-from scenarios.cli.app import app
 from scenarios.files.folders import LOCK, held, whole
+from tests.scenarios.command import cli
 
 HOLD = """
 import sys, time
@@ -40,8 +39,7 @@ def test_a_folder_that_somebody_writes_to_is_refused_until_that_has_ended_or_was
         who = rf"netsim run mine\.yaml \(process {child.pid}, since \d{{4}}-"
         with pytest.raises(ScenarioError, match=who), held(tmp_path):
             pass
-        found = CliRunner().invoke(app, ["run", "private-descent", "--out", str(tmp_path)])
-        assert found.exit_code == 2
+        cli("run", "private-descent", "--out", tmp_path, ends=2)
         assert [one.name for one in tmp_path.iterdir()] == [LOCK]
         child.send_signal(signal.SIGKILL)
     with held(tmp_path):

@@ -1,11 +1,10 @@
 """What somebody meant: a value in the wrong form gets the right form, and nothing that would be wrong, too."""
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli.app import app
 from scenarios.schema.load import parse
+from tests.scenarios.command import cli
 from tests.scenarios.files.mistaken import GOOD
 
 DESCENT = "{kind: private_gradient_descent, rounds: 5, clip: {bound: 1.0}}"
@@ -49,7 +48,5 @@ def test_a_claim_out_of_range_is_not_told_to_be_a_schedule():
 )
 def test_a_missing_folder_is_said_to_be_one(tmp_path, monkeypatch, words, why):
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 2
-    assert why in done.stderr
+    done = cli(*words, ends=2, stderr=why)
     assert "shipped scenario of this name" not in done.stderr

@@ -1,16 +1,15 @@
 """Wrong files, `extends`, options and sweeps get whole messages: file, line, field, value and what is allowed."""
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
-from scenarios.cli.app import app
 from scenarios.files import document
 from scenarios.files.document import plain_scalar, read_yaml
 from scenarios.schema.load import expanded, load_scenario, parse
 from scenarios.stages.runner import checked
 from scenarios.sweep.points import load_sweep, points
+from tests.scenarios.command import cli
 from tests.scenarios.files.mistaken import FILES, GOOD, SWEEPS
 
 
@@ -174,8 +173,7 @@ def test_folders_and_files_that_are_not_there(tmp_path, monkeypatch):
 
 def test_the_command_tells_all_of_them_one_a_line(tmp_path):
     (tmp_path / "f.yaml").write_text(GOOD.replace("loss: 0.1", "loss: 2").replace("agents: 6", "agents: 1"))
-    done = CliRunner().invoke(app, ["check", str(tmp_path / "f.yaml")])
-    assert done.exit_code == 2
+    done = cli("check", tmp_path / "f.yaml", ends=2)
     lines = done.output.splitlines()
     assert [line.partition("f.yaml:")[2] for line in lines[:2]] == [
         "5: topology.agents = 1: out of range; allowed: 3 … 1000000",

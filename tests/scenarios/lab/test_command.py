@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError, install
 from scenarios.cli import lab as command
-from scenarios.cli.app import app
 from scenarios.lab import course
+from tests.scenarios.command import cli
 
 LESSON = '''"""My own.
 
@@ -23,14 +22,12 @@ import marimo
 
 app = marimo.App()
 '''
-
-
 TOKEN = "abc"
 KNOWN = {"cookie": f"theme=dark; netsim-lab-2719={TOKEN}"}
 
 
-def lab(*words: str) -> Any:
-    return CliRunner().invoke(app, ["lab", *words], env={"COLUMNS": "200"})
+def lab(*words: str, **said: Any) -> Any:
+    return cli("lab", *words, **said, env={"COLUMNS": "200"})
 
 
 def sent(scope: dict[str, Any], lessons: Any) -> list[Any]:
@@ -44,7 +41,7 @@ def sent(scope: dict[str, Any], lessons: Any) -> list[Any]:
     async def receive() -> Any:
         return {"type": "http.request"}
 
-    asyncio.run(command.application(lessons, 2719, TOKEN)(scope, receive, send))
+    asyncio.run(command._application(lessons, 2719, TOKEN)(scope, receive, send))
     return found
 
 
@@ -56,21 +53,18 @@ def answer(headers: dict[str, str], lessons: Any) -> tuple[int, bytes]:
 
 
 def test_it_lists_the_lessons() -> None:
-    shown = lab("--list")
-    assert shown.exit_code == 0
+    shown = lab("--list", ends=0)
     for one in course.lessons():
         assert one.name in shown.output
         assert one.title in shown.output
 
 
 def test_copies_are_lessons_and_are_not_written_over(tmp_path: Path) -> None:
-    assert lab("--copy", str(tmp_path / "course")).exit_code == 0
+    lab("--copy", str(tmp_path / "course"), ends=0)
     assert [one.name for one in course.lessons(tmp_path / "course")] == [one.name for one in course.lessons()]
     mine = tmp_path / "course" / "noise.py"
     mine.write_text(LESSON)
-    again = lab("noise", "--copy", str(tmp_path / "course"))
-    assert again.exit_code == 0
-    assert "was kept" in again.output
+    lab("noise", "--copy", str(tmp_path / "course"), ends=0, output="was kept")
     assert mine.read_text() == LESSON
 
 
@@ -96,26 +90,18 @@ def test_a_lesson_is_chosen_by_number_name_or_beginning(name: str, chosen: str) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nosuch"], "no such lesson"),
-        (["99"], "no such lesson"),
-        ([""], "no such lesson"),
-        (["no.py"], "no such file"),
-        ([str(command.__file__)], "no marimo notebook"),
-        ([str(Path(__file__).parent / "..")], "a folder without a lesson"),
-        (["--edit"], "--edit opens one lesson"),
+        (["nosuch"], "no such lesson"), (["99"], "no such lesson"), ([""], "no such lesson"),
+        (["no.py"], "no such file"), ([str(command.__file__)], "no marimo notebook"),
+        ([str(Path(__file__).parent / "..")], "a folder without a lesson"), (["--edit"], "--edit opens one lesson"),
     ],
-)
+)  # fmt: skip
 def test_wrong_words_are_told(words: list[str], said: str) -> None:
-    shown = lab(*words)
-    assert shown.exit_code == 2
-    assert said in shown.output
+    lab(*words, ends=2, output=said)
 
 
 def test_a_broken_notebook_is_told_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("import marimo\napp = marimo.App(\n)\ndef\n")
-    shown = lab(str(tmp_path / "bad.py"))
-    assert shown.exit_code == 2
-    assert "line 4" in shown.output
+    lab(str(tmp_path / "bad.py"), ends=2, output="line 4")
 
 
 @pytest.mark.parametrize("words", [[], ["noise"], ["noise", "--edit"]])
@@ -123,8 +109,7 @@ def test_without_marimo_it_says_what_to_install(words: list[str], monkeypatch: p
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "marimo" else found(name))
     monkeypatch.chdir(tmp_path)
-    shown = lab(*words)
-    assert shown.exit_code == 2
+    shown = lab(*words, ends=2)
     opened = words[0] if words else "all"
     missing = f"ScenarioError: lesson = '{opened}': needs marimo, which is not installed"
     assert f"{missing}; allowed: {install('lab')}" in shown.output
@@ -137,8 +122,8 @@ def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_passed_over() -> N
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(ScenarioError, match="listens there"):
-            command.free_port(port)
-    assert command.free_port() in range(command.PORT, command.PORT + command.TRIED)
+            command._free_port(port)
+    assert command._free_port() in range(command.PORT, command.PORT + command.TRIED)
 
 
 @pytest.mark.slow
@@ -153,19 +138,15 @@ def test_the_index_links_every_lesson() -> None:
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({"host": "127.0.0.1:2719"} | KNOWN, 200),
-        ({"host": "localhost:2719"} | KNOWN, 200),
+        ({"host": "127.0.0.1:2719"} | KNOWN, 200), ({"host": "localhost:2719"} | KNOWN, 200),
         ({"host": "127.0.0.1:2719", "origin": "http://127.0.0.1:2719"} | KNOWN, 200),
-        ({"host": "lab.example.org"} | KNOWN, 403),
-        ({"host": "lab.example.org:2719"} | KNOWN, 403),
+        ({"host": "lab.example.org"} | KNOWN, 403), ({"host": "lab.example.org:2719"} | KNOWN, 403),
         ({"host": "127.0.0.1:2719", "origin": "https://example.org"} | KNOWN, 403),
-        ({"host": "127.0.0.1:2719", "origin": "null"} | KNOWN, 403),
-        ({}, 403),
-        ({"host": "127.0.0.1:2719"}, 403),
+        ({"host": "127.0.0.1:2719", "origin": "null"} | KNOWN, 403), ({}, 403), ({"host": "127.0.0.1:2719"}, 403),
         ({"host": "127.0.0.1:2719", "cookie": "netsim-lab-2719=abd"}, 403),
         ({"host": "127.0.0.1:2719", "cookie": f"netsim-lab-2720={TOKEN}"}, 403),
     ],
-)
+)  # fmt: skip
 def test_only_its_own_pages_on_this_machine_are_answered(headers: dict[str, str], status: int) -> None:
     found, page = answer(headers, course.lessons()[:1])
     assert found == status

@@ -8,7 +8,6 @@ import sys
 import pytest
 
 pytest.importorskip("marimo")
-
 MISSING = ("_multiprocessing", "_posixshmem", "resource", "curses", "_curses", "pwd", "grp")
 """Modules that Python 3.14 of Pyodide 314.0 does not have, of those of a CPython on Linux."""
 AS_THERE = """

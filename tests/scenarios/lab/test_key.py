@@ -6,19 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.build.duration import Silent
 from scenarios.challenge.folder import PUBLIC_KEY, SHEET
 from scenarios.challenge.sheet import Sheet
-from scenarios.cli.app import app
-from scenarios.lab import answers
+from scenarios.lab import course
 from scenarios.lab.course import Lesson, chosen, lessons
 from scenarios.lab.key import OWN_CODE, examined, key_of
+from tests.scenarios.command import cli
 
 pytest.importorskip("marimo")
-
 LESSON = '''"""Squares.
 
 How large is a square, and who is inside?
@@ -98,8 +96,8 @@ def sheet(*entries: tuple[str, str | None, dict[str, Any]]) -> Sheet:
     return found
 
 
-def command(*words: str) -> Any:
-    return CliRunner().invoke(app, [*words], env={"COLUMNS": "200"})
+def command(*words: str, **said: Any) -> Any:
+    return cli(*words, **said, env={"COLUMNS": "200"})
 
 
 class _Counted(Silent):
@@ -154,16 +152,12 @@ def test_settings_that_do_not_reach_what_is_asked_for_are_no_answer(lesson: Less
 @pytest.mark.parametrize(
     ("question", "answer", "settings", "why"),
     [
-        ("question_1", "9", {}, None),
-        ("question_1", "9.5", {}, None),
+        ("question_1", "9", {}, None), ("question_1", "9.5", {}, None),
         ("question_1", "16", {}, "'16' is not right there"),
-        ("question_1", "16", {"side": 4, "code": "area = 4 ** 2"}, None),
-        ("question_1", "9e6", {"unit": 1000}, None),
-        ("question_1", None, {}, "'its settings' is not right there"),
-        ("question_2", "no", {}, None),
+        ("question_1", "16", {"side": 4, "code": "area = 4 ** 2"}, None), ("question_1", "9e6", {"unit": 1000}, None),
+        ("question_1", None, {}, "'its settings' is not right there"), ("question_2", "no", {}, None),
         ("question_2", "yes", {}, "'yes' is not right there"),
-        ("question_2", "maybe", {}, "'maybe' is not right there"),
-        ("question_3", None, {"inside": ["0", "1"]}, None),
+        ("question_2", "maybe", {}, "'maybe' is not right there"), ("question_3", None, {"inside": ["0", "1"]}, None),
         ("question_3", None, {}, "is not right there"),
         ("question_3", None, {"inside": ["0", "8"]}, "cannot be chosen"),
         ("question_3", None, {"side": 9, "inside": ["0", "8"], "code": "area = 9 ** 2"}, None),
@@ -171,10 +165,9 @@ def test_settings_that_do_not_reach_what_is_asked_for_are_no_answer(lesson: Less
         ("question_1", "100", {"side": 10, "code": "area = 10 ** 2"}, "cannot be chosen"),
         ("question_1", "1", {"side": True, "code": "area = True ** 2"}, "cannot be chosen"),
         ("question_1", "4", {"unit": 2}, "cannot be chosen"),
-        ("question_1", "9", {"other": 1}, "are not those of the lesson"),
-        ("question_9", "9", {}, "no such question"),
+        ("question_1", "9", {"other": 1}, "are not those of the lesson"), ("question_9", "9", {}, "no such question"),
     ],
-)
+)  # fmt: skip
 def test_an_answer_is_graded_again_at_its_settings(lesson: Lesson, question, answer, settings, why) -> None:
     wrong, unread = examined(sheet((question, answer, settings)), [lesson])
     assert not unread
@@ -211,20 +204,20 @@ def test_a_question_is_done_once_it_is_right_and_one_wrong_answer_is_not_two() -
 def test_answers_are_kept_beside_challenges_on_one_sheet(lesson: Lesson, tmp_path: Path) -> None:
     defined = {**lesson.run(), "__file__": str(lesson.path)}
     for student, right in (("ada", False), (None, True)):
-        kept = answers.Keeper(tmp_path / "new", answers.joined_or_begun(tmp_path / "new", student))
+        kept = course.Keeper(tmp_path / "new", course._joined_or_begun(tmp_path / "new", student))
         kept.add(defined["question_1"], "9" if right else "8", right, defined)
     assert kept.student == "ada"
     kept.add(object(), "7", True, defined)  # no question of the lesson
-    assert command("challenge", "first-flag", "--out", str(tmp_path / "new")).exit_code == 0
+    command("challenge", "first-flag", "--out", str(tmp_path / "new"), ends=0)
     found = Sheet.read(tmp_path / "new" / SHEET)
     assert [one.answer for one in found.answers] == ["8", "9"]
     assert found.answers[0].settings == START
     assert found.has("first-flag")
     assert examined(found, [lesson]) == ([], [])
     with pytest.raises(ScenarioError, match="is of student 'ada'"):
-        answers.joined_or_begun(tmp_path / "new", "emmy")
+        course._joined_or_begun(tmp_path / "new", "emmy")
     with pytest.raises(ScenarioError, match="missing"):
-        answers.joined_or_begun(tmp_path / "other", None)
+        course._joined_or_begun(tmp_path / "other", None)
 
 
 def test_answers_are_checked_with_the_challenges_command(lesson: Lesson, tmp_path: Path) -> None:
@@ -234,26 +227,30 @@ def test_answers_are_checked_with_the_challenges_command(lesson: Lesson, tmp_pat
     words = ["challenge", "--check", "--lessons", str(lesson.path.parent)]
     for name, one in (("good", good), ("forged", forged)):
         one.write(tmp_path / f"{name}.json")
-    shown = command(*words, str(tmp_path / "good.json"))
-    assert shown.exit_code == 0, shown.output
-    assert "holds. ada: 0 of 30 solved, 0 points; 2 of 2 questions of lessons right" in shown.output
-    assert f"entry 2: squares question_2: {OWN_CODE}" in shown.output
-    shown = command(*words, str(tmp_path / "forged.json"), "--json")
-    assert shown.exit_code == 1
+    shown = command(
+        *words,
+        str(tmp_path / "good.json"),
+        ends=0,
+        output=(
+            "holds. ada: 0 of 30 solved, 0 points; 2 of 2 questions of lessons right",
+            f"entry 2: squares question_2: {OWN_CODE}",
+        ),
+    )
+    shown = command(*words, str(tmp_path / "forged.json"), "--json", ends=1)
     (row,) = json.loads(shown.stdout)["sheets"]
     assert row["faults"] == ["entry 1: squares question_1: '10' is not right there"]
     assert [(one["lesson"], one["answer"], one["right"]) for one in row["answers"]] == [("squares", "10", True)]
     edited = json.loads((tmp_path / "good.json").read_text())
     edited["entries"][0]["right"] = False
     (tmp_path / "good.json").write_text(json.dumps(edited))
-    shown = command(*words, str(tmp_path / "good.json"))
-    assert shown.exit_code == 1
-    assert "entry 1 (squares, question_1) or the one before it was altered" in shown.output
+    command(
+        *words, str(tmp_path / "good.json"), ends=1,
+        output="entry 1 (squares, question_1) or the one before it was altered",
+    )  # fmt: skip
 
 
 def test_the_key_is_printed_for_people_and_for_programs(lesson: Lesson) -> None:
-    shown = command("lab", str(lesson.path), "--key")
-    assert shown.exit_code == 0, shown.output
+    shown = command("lab", str(lesson.path), "--key", ends=0)
     assert f"# Squares\n\nnetsim lab {lesson.path}\n\n1. Area?\n\n- 9, within 0.9\n\nIt is squared.\n" in shown.stdout
     assert "3. Choose two.\n\n- inside: 0, 2\n\nEnough.\n" in shown.stdout
     (found,) = json.loads(command("lab", str(lesson.path.parent), "--key", "--json").stdout)["lessons"]
@@ -270,14 +267,12 @@ def test_the_key_is_printed_for_people_and_for_programs(lesson: Lesson) -> None:
 )
 def test_what_does_not_go_together_is_told(words: list[str], said: str, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    shown = command("lab", *words)
-    assert shown.exit_code == 2
-    assert said in shown.output
+    command("lab", *words, ends=2, output=said)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_sheet_that_was_edited_is_not_added_to(lesson: Lesson, tmp_path: Path) -> None:
-    kept = answers.Keeper(tmp_path, sheet(("question_2", "no", {})))
+    kept = course.Keeper(tmp_path, sheet(("question_2", "no", {})))
     replace(sheet(), seal="0" * 32).write(tmp_path / SHEET)
     defined = {**lesson.run(), "__file__": str(lesson.path)}
     with pytest.raises(ScenarioError, match="altered or removed"):

@@ -12,7 +12,6 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 pytest.importorskip("marimo")
-
 from scenarios.lab import course
 from scenarios.lab.page import Choice, Number, Question, Until
 from scenarios.lab.scenes import listening, noise, tapping

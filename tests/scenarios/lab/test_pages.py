@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from scenarios.challenge.sheet import Sheet
-from scenarios.cli.app import app
-from scenarios.cli.lab import free_port
+from scenarios.cli.lab import _free_port
 from tests.scenarios.browser import Chromium
+from tests.scenarios.command import cli
 from tests.scenarios.lab.lessons import NAMES
 
 pytest.importorskip("marimo")
@@ -45,7 +44,7 @@ def kept(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def served(kept: Path) -> Iterator[tuple[str, str]]:
     """The address of a lab that runs, and the ?token=… that opens it."""
-    port = free_port()
+    port = _free_port()
     words = [sys.executable, "-m", "scenarios.cli.app", "lab", "--headless", "--port", str(port)]
     words += ["--student", "ada", "--out", str(kept)]
     lab = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
@@ -137,9 +136,7 @@ def test_answers_go_on_the_sheet_as_they_are_given_and_are_graded_again(
     answered = [(one.lesson, one.question, one.answer, one.right) for one in sheet.answers]
     assert answered == [("eavesdropper", "question_3", answer, answer == "64") for answer in ("65", "64")]
     assert sheet.answers[0].settings["taps"] == ["0–1", "1–2", "2–3"]
-    checked = CliRunner().invoke(app, ["challenge", "--check", str(kept / "sheet.json")])
-    assert checked.exit_code == 0, checked.output
-    assert "1 of 1 questions of lessons right" in checked.output
+    cli("challenge", "--check", kept / "sheet.json", ends=0, output="1 of 1 questions of lessons right")
 
 
 def test_a_page_from_elsewhere_cannot_drive_it(chromium: Chromium, lab: str, tmp_path) -> None:

@@ -28,15 +28,9 @@ COMPARED = ("one-budget", "walks-against-rounds", "images-from-dp-recal")
 """These carry no item of a paper."""
 TABLES = tuple(f"dp-recal-table-{k}" for k in (1, 2, 3)) + tuple(f"dp-recal-v1-table-{k}" for k in (2, 3, 4))
 WHOLE = (
-    "cpgt-eq-23",
-    "cpgt-fig-2",
-    "cpgt-fig-3",
-    "cpgt-theorem-1",
-    "cpgt-theorem-2",
-    "dpp2-growing-budget",
-    "dpp2-theorem-3",
-    *TABLES,
-)
+    "cpgt-eq-23", "cpgt-fig-2", "cpgt-fig-3", "cpgt-theorem-1", "cpgt-theorem-2", "dpp2-growing-budget",
+    "dpp2-theorem-3", *TABLES,
+)  # fmt: skip
 """All of their data come along."""
 THESIS = ("private-admm-or-descent", "private-descent-noise-floor", "secret-shares", "uniform-mean-loss")
 EXACT = {"recal", "rw_admm", "extra"}

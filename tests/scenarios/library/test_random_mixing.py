@@ -7,21 +7,14 @@ from scenarios.build.experiment import Experiment
 from scenarios.schema.load import parse
 
 KINDS = {
-    "dpp2": "rounds: 300",
-    "dmsp": "rounds: 60, domain: {kind: ball, radius: 5.0}",
-    "random_penalty_admm": "rounds: 40, scale: 0",
-    "grouped_descent": "rounds: 3",
-    "neighbor_range": "rounds: 60",
+    "dpp2": "rounds: 300", "dmsp": "rounds: 60, domain: {kind: ball, radius: 5.0}",
+    "random_penalty_admm": "rounds: 40, scale: 0", "grouped_descent": "rounds: 3", "neighbor_range": "rounds: 60",
     "secret_sharing": "rounds: 60",
-}
+}  # fmt: skip
 REACHED = {
-    "dpp2": 1e-6,
-    "dmsp": 0.05,
-    "random_penalty_admm": 0.01,
-    "grouped_descent": 0.5,
-    "neighbor_range": 0.1,
+    "dpp2": 1e-6, "dmsp": 0.05, "random_penalty_admm": 0.01, "grouped_descent": 0.5, "neighbor_range": 0.1,
     "secret_sharing": 0.05,
-}
+}  # fmt: skip
 """Relative errors: only the first is exact by then, the others stop short or take longer."""
 TARGETS = dict.fromkeys(KINDS, "epsilon: 2.0") | {"secret_sharing": "epsilon: 2.0, delta: 1e-4"}
 

@@ -33,7 +33,6 @@ CHECKS = [
     {"measure": "error_after", "after": 320, "curve": "mean_error"},
     {"measure": "slope", "end": 333, "curve": "mean_error"},
 ]
-
 pytestmark = pytest.mark.usefixtures("undrawn")
 
 

@@ -76,14 +76,12 @@ def test_variants_are_grouped_by_what_else_they_set():
 @pytest.mark.parametrize(
     ("graph", "edges", "gap"),
     [
-        (topology.ring(7), 7, 1 - math.cos(2 * math.pi / 7)),
-        (topology.ring(8), 8, 1 - math.cos(2 * math.pi / 8)),
-        (topology.path(5), 4, 1 - math.cos(math.pi / 4)),
-        (topology.complete(6), 15, 6 / 5),
+        (topology.ring(7), 7, 1 - math.cos(2 * math.pi / 7)), (topology.ring(8), 8, 1 - math.cos(2 * math.pi / 8)),
+        (topology.path(5), 4, 1 - math.cos(math.pi / 4)), (topology.complete(6), 15, 6 / 5),
         (topology.star(9), 8, 1.0),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_sizes_of_a_graph_are_powers_of_n_m_and_the_gap_of_its_walk(graph, edges, gap):
     n = graph.agents
     found = {over: graph_size(over, n, graph.edges) for over in GRAPH}
@@ -115,8 +113,6 @@ def test_variants_that_differ_in_the_graph_and_in_lengths_are_one_group():
 
 
 # ── checks ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def ran(n, spent, error=None):
     """A run in which A needs `spent(n)` rounds to 1e-6, and B five."""
 
@@ -140,15 +136,11 @@ def outcome(check, spent=lambda n: n * n, failed=()):
 @pytest.mark.parametrize(
     ("check", "word"),
     [
-        ({"above": 1.9, "below": 2.1}, "agrees"),
-        ({"equals": 2.0}, "agrees"),
-        ({"below": 1.9}, "differs"),
-        ({"of": "B", "equals": 0.0}, "agrees"),
-        ({"above_of": "B"}, "agrees"),
-        ({"below_of": "B"}, "differs"),
+        ({"above": 1.9, "below": 2.1}, "agrees"), ({"equals": 2.0}, "agrees"), ({"below": 1.9}, "differs"),
+        ({"of": "B", "equals": 0.0}, "agrees"), ({"above_of": "B"}, "agrees"), ({"below_of": "B"}, "differs"),
         ({"above": 1.9, "accuracy": 1e-8}, "cannot be run"),
     ],
-)
+)  # fmt: skip
 def test_a_check_of_growth_is_decided_by_its_interval(check, word):
     assert outcome(check).outcome == word
 
@@ -205,16 +197,13 @@ reproduces:
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        ({"over": "seed"}, "over"),
-        ({"grid": "topology.agents: [4, 6]"}, "over"),
+        ({"over": "seed"}, "over"), ({"grid": "topology.agents: [4, 6]"}, "over"),
         ({"grid": "topology.agents: [4, 6, 6]"}, "over"),
         ({"grid": "topology.kind: [ring, star, complete]", "over": "topology.kind"}, "over"),
-        ({"grid": "seed: [0, 1, 2]", "over": "seed"}, "over"),
-        ({"of": "B"}, "of"),
-        ({"relation": "below_of: B"}, "below_of"),
-        ({"relation": "below_of: A"}, "below_of"),
+        ({"grid": "seed: [0, 1, 2]", "over": "seed"}, "over"), ({"of": "B"}, "of"),
+        ({"relation": "below_of: B"}, "below_of"), ({"relation": "below_of: A"}, "below_of"),
     ],
-)
+)  # fmt: skip
 def test_a_growth_that_cannot_be_fitted_is_an_error_before_anything_runs(given, field):
     words = {"grid": "topology.agents: [4, 6, 8]", "over": "topology.agents", "of": "A", "relation": "above: 0"}
     planned(parse(TEXT.format(**words)))

@@ -88,13 +88,11 @@ def test_a_small_scale_changes_nothing_of_the_item_and_nothing_that_is_not_there
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"outcome": "agrees"},
-        {"outcome": "agrees", "test": "t", "ledger": "cpgt"},
-        {"outcome": "agrees", "missing": ["the graph"]},
-        {"outcome": "agrees", "test": "t", "small": "agrees"},
+        {"outcome": "agrees"}, {"outcome": "agrees", "test": "t", "ledger": "cpgt"},
+        {"outcome": "agrees", "missing": ["the graph"]}, {"outcome": "agrees", "test": "t", "small": "agrees"},
         {"outcome": "differs", "scenario": "s"},
     ],
-)
+)  # fmt: skip
 def test_an_item_rests_on_one_thing(wrong):
     with pytest.raises(ScenarioError):
         Item(**STATED, **wrong)

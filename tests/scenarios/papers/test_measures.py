@@ -12,7 +12,7 @@ from netsim.claims import Adjacency
 from netsim.problems import load, logistic
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
-from scenarios.papers.measures import claimed, cost, diverged, slope, vacuous_from
+from scenarios.papers.measures import _slope, claimed, cost, diverged, vacuous_from
 from scenarios.results.curves import NotMeasuredError, curve
 from scenarios.results.over_time import budget
 from scenarios.results.tree import AlgorithmResult
@@ -40,7 +40,7 @@ def falling(ratio, rounds=50):
 
 @pytest.mark.parametrize("ratio", [0.5, 0.9, 0.99])
 def test_the_slope_of_a_geometric_curve_is_its_ratio(ratio):
-    assert slope(entry(falling(ratio)), 0, None, 1e-12) == pytest.approx(math.log10(ratio), rel=1e-12)
+    assert _slope(entry(falling(ratio)), 0, None, 1e-12) == pytest.approx(math.log10(ratio), rel=1e-12)
 
 
 def test_the_cost_is_counted_from_where_the_error_stays_below():
@@ -97,21 +97,15 @@ def test_other_axes_come_with_the_measures():
 @pytest.mark.parametrize(
     ("errors", "expected"),
     [
-        ([1, 0.5, 0.1], False),
-        ([1, 50, 900], False),
-        ([1, 50, 1001], True),
-        ([1, "nan"], True),
-        ([1, "inf", 1], True),
-        ([0, 0.1], False),
+        ([1, 0.5, 0.1], False), ([1, 50, 900], False), ([1, 50, 1001], True), ([1, "nan"], True),
+        ([1, "inf", 1], True), ([0, 0.1], False),
     ],
-)
+)  # fmt: skip
 def test_divergence(errors, expected):
     assert diverged(entry(errors)) is expected
 
 
 # ── the claimed ε over rounds ───────────────────────────────────────────────────────────────────────────
-
-
 @pytest.fixture(scope="module")
 def world():
     problem = logistic(load("synthetic", records=40, dimension=3, norm_bound=1.0).split(4), ridge=0.5)

@@ -193,7 +193,6 @@ def test_a_variant_that_failed_stands_in_the_way_of_its_own_checks_only():
 
 
 # ── before time 0 ───────────────────────────────────────────────────────────────────────────────────────
-
 FILE = """\
 name: f
 topology: {kind: ring, agents: 4}

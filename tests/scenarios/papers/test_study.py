@@ -3,12 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import AbsentDataError, ScenarioError
 from netsim.simulation import Simulation
 from scenarios.build import problem as building
-from scenarios.cli.app import app
 from scenarios.files.library import library
 from scenarios.render.page import report
 from scenarios.results.folder import read_results
@@ -17,6 +15,7 @@ from scenarios.results.tree import dumps
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
+from tests.scenarios.command import cli
 
 SMALL = (
     library()["private-descent-noise-floor"]
@@ -46,7 +45,7 @@ def ran(tmp_path_factory):
     return run_study(parse(SMALL, "small.yaml"), folder), folder
 
 
-def test_every_variant_has_a_folder_and_all_have_a_page(ran):
+def test_every_variant_has_a_folder_and_the_page_says_what_was_found_in_them(ran):
     results, folder = ran
     assert results.status == "complete"
     assert [v.name for v in results.variants] == VARIANTS
@@ -56,15 +55,23 @@ def test_every_variant_has_a_folder_and_all_have_a_page(ran):
         assert f'<a href="{name}/report.html">' in (folder / "report.html").read_text()
     assert {"report.html", "results.json", "manifest.json"} <= {f.name for f in folder.iterdir()}
     assert read_results(folder) == results
-
-
-def test_the_outcome_is_of_the_numbers_in_the_folders(ran):
-    results, folder = ran
     assert results.reproduction.outcome == "agrees in shape"
     finals = {name: read_results(folder / name).algorithms[1].convergence.final for name in VARIANTS}
     assert finals["scale-0.1"] > 3 * finals["scale-0.001"]
     where = results.figures[1].curves[1]
     assert (where.x, where.y) == ((0.001, 0.01, 0.1), tuple(finals[name] for name in VARIANTS))
+    page = (folder / "report.html").read_text()
+    assert page == report.page(read_results(folder))
+    for check in results.reproduction.checks:
+        assert check.statement in page
+        assert check.answers[0].found in page
+    assert "≈</span>agrees in shape" in page
+    assert page.count("<svg viewBox") == 3
+    assert "http://" not in page
+    assert "https://" not in page
+    assert [c.label for c in results.figures[0].curves] == [
+        "plain descent", *(f"private descent, {name}" for name in VARIANTS)
+    ]  # fmt: skip
 
 
 def test_a_variant_is_run_as_it_would_be_alone(ran, tmp_path):
@@ -76,30 +83,10 @@ def test_a_variant_is_run_as_it_would_be_alone(ran, tmp_path):
     assert tuple(replace(one, measures=replace(one.measures, exact=None)) for one in parts[0]) == parts[1]
 
 
-def test_an_algorithm_that_no_variant_changes_is_drawn_once(ran):
-    results, _ = ran
-    assert [c.label for c in results.figures[0].curves] == [
-        "plain descent", *(f"private descent, {name}" for name in VARIANTS)
-    ]  # fmt: skip
-
-
 def test_processes_change_no_number(ran, tmp_path):
     results, _ = ran
     spread = run_study(parse(SMALL, "small.yaml"), tmp_path / "two", jobs=2)
     assert dumps(replace(spread, command=results.command)) == dumps(results)
-
-
-def test_the_page_says_what_the_paper_says_and_what_was_found(ran):
-    results, folder = ran
-    page = (folder / "report.html").read_text()
-    assert page == report.page(read_results(folder))
-    for check in results.reproduction.checks:
-        assert check.statement in page
-        assert check.answers[0].found in page
-    assert "≈</span>agrees in shape" in page
-    assert page.count("<svg viewBox") == 3
-    assert "http://" not in page
-    assert "https://" not in page
 
 
 @pytest.mark.slow
@@ -107,9 +94,7 @@ def test_a_variant_that_fails_does_not_sink_the_others(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = LOSSY.replace("VARIANT", "variant: good").replace("name: bad", "name: a-bad")
     (tmp_path / "lossy.yaml").write_text(text)
-    done = CliRunner().invoke(app, ["run", "lossy.yaml", "--out", "out", "--jobs", "1"])
-    assert done.exit_code == 70
-    assert "a-bad: failed: DeadlockError" in done.stderr
+    done = cli("run", "lossy.yaml", "--out", "out", "--jobs", "1", ends=70, stderr="a-bad: failed: DeadlockError")
     assert "P, Table 1: agrees. 1 check holds." in done.output.replace("\n", " ")
     results = read_results(tmp_path / "out")
     assert [v.status for v in results.variants] == ["failed", "complete"]
@@ -130,8 +115,7 @@ def test_a_check_that_fails_is_exit_status_1(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = LOSSY.replace("VARIANT", "variant: good").replace("links.loss: 0.5", "seed: 2").replace("below", "above")
     (tmp_path / "lossy.yaml").write_text(text)
-    done = CliRunner().invoke(app, ["run", "lossy.yaml", "--out", "out", "--jobs", "1"])
-    assert done.exit_code == 1
+    done = cli("run", "lossy.yaml", "--out", "out", "--jobs", "1", ends=1)
     said = " ".join(done.output.split())
     assert "P, Table 1: differs. Criterion: final relative error of R in good above 1; found:" in said
 
@@ -197,13 +181,9 @@ def test_a_scenario_without_variants_has_its_outcome_on_its_own_page(tmp_path):
 
 
 def test_check_and_list_count_the_variants():
-    runner = CliRunner()
-    done = runner.invoke(app, ["check", "private-descent-noise-floor"])
-    assert f"3 variants ({', '.join(VARIANTS)})" in done.output
-    assert "(3 variants)" in runner.invoke(app, ["list"]).output
-    assert (
-        f"# 3 variants: {', '.join(VARIANTS)}\n" in runner.invoke(app, ["show", "private-descent-noise-floor"]).output
-    )
+    cli("check", "private-descent-noise-floor", output=f"3 variants ({', '.join(VARIANTS)})")
+    assert "(3 variants)" in cli("list").output
+    assert f"# 3 variants: {', '.join(VARIANTS)}\n" in cli("show", "private-descent-noise-floor").output
 
 
 @pytest.mark.parametrize(

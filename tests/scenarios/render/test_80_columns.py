@@ -8,7 +8,7 @@ import pytest
 
 from scenarios import load
 from scenarios.cli import catalogue
-from scenarios.cli import sweep as command
+from scenarios.cli import run as command
 from scenarios.render import terminal, verdicts
 from scenarios.render.terminal import leaves
 from scenarios.results.audit import EpsilonExact

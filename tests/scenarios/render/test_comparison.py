@@ -6,16 +6,15 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli.app import app
 from scenarios.render.comparison import ABSENT, Comparison, Run, read_runs
 from scenarios.render.page.several import against_words, comparison_page
 from scenarios.results.base import as_json
 from scenarios.results.tree import dumps, loads
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
+from tests.scenarios.command import cli
 from tests.scenarios.own_algorithm import MINE
 from tests.scenarios.pair import TEXT
 from tests.scenarios.render.page.test_report import Page
@@ -190,14 +189,12 @@ def test_variants_of_a_study_are_runs(study):
 @pytest.mark.parametrize(
     ("places", "said"),
     [
-        (["nowhere"], "no such folder"),
-        (["{calm}"], None),
+        (["nowhere"], "no such folder"), (["{calm}"], None),
         (["{calm}:plain"], "one algorithm of one run has nothing beside it"),
         (["{calm}:other", "{loud}"], "no such algorithm there; allowed: plain, noisy"),
-        (["{broken}", "{loud}"], "not JSON"),
-        (["{foreign}", "{loud}"], "results.json"),
+        (["{broken}", "{loud}"], "not JSON"), (["{foreign}", "{loud}"], "results.json"),
     ],
-)
+)  # fmt: skip
 def test_places_that_cannot_be_read_are_named(pair, tmp_path, places, said):
     for name, text in (("broken", "{"), ("foreign", "{}")):
         (tmp_path / name).mkdir()
@@ -242,34 +239,30 @@ def test_names_are_escaped(pair):
 def test_the_command_writes_a_page_and_prints_tables_or_json(pair, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     places = [str(folder) for folder in pair]
-    remark = CliRunner().invoke(app, ["compare", *places])
-    assert remark.exit_code == 0, remark.output
-    assert "algorithms[noisy].scale" in remark.output
+    cli("compare", *places, ends=0, output="algorithms[noisy].scale")
     assert Path("comparison.html").exists()
-    asked = CliRunner().invoke(app, ["compare", *places, "--json"])
+    asked = cli("compare", *places, "--json")
     found = json.loads(asked.stdout)
     assert set(found) == {"runs", "cautions", "differences", "algorithms", "confidence", "against"}
     assert found["differences"] == [{"field": "algorithms[noisy].scale", "values": [0.2, 1.0]}]
     assert [one["slug"] for one in found["algorithms"]] == ["plain", "noisy"] * 2
     assert found["against"][1]["final_error"]["paired"]
     Path("comparison.html").unlink()
-    CliRunner().invoke(app, ["compare", *places, "--json"])
+    cli("compare", *places, "--json")
     assert not Path("comparison.html").exists()
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["nowhere"],
-        ["{calm}", "{loud}", "--out", "x.txt"],
-        ["{calm}", "{loud}", "--out", "no/x.html"],
+        ["nowhere"], ["{calm}", "{loud}", "--out", "x.txt"], ["{calm}", "{loud}", "--out", "no/x.html"],
         ["{calm}", "{loud}", "--out", "/proc/x.html"],
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_two(pair, tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
     asked = [one.format(calm=pair[0], loud=pair[1]) for one in arguments]
-    assert CliRunner().invoke(app, ["compare", *asked]).exit_code == 2
+    cli("compare", *asked, ends=2)
 
 
 def test_ratios_are_none_or_numbers(pair):

@@ -3,12 +3,11 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from scenarios.cli.app import app
 from scenarios.render import terminal
 from scenarios.render.terminal import named
 from scenarios.results.folder import read_results
+from tests.scenarios.command import cli
 
 SCENARIO = """\
 name: cities
@@ -26,8 +25,7 @@ def ran(tmp_path_factory):
     place = tmp_path_factory.mktemp("named")
     (place / "cities.csv").write_text(LINKS)
     (place / "cities.yaml").write_text(SCENARIO)
-    out = CliRunner().invoke(app, ["run", str(place / "cities.yaml"), "--out", str(place / "out")])
-    assert out.exit_code == 0, out.output
+    out = cli("run", place / "cities.yaml", "--out", place / "out", ends=0)
     return place / "out", out.output
 
 
@@ -50,12 +48,9 @@ def test_results_terminal_and_page_have_the_names(ran):
 
 
 def test_a_trace_has_the_names(ran):
-    shown = CliRunner().invoke(app, ["trace", str(ran[0])], env={"COLUMNS": "120"})
-    assert "Oslo" in shown.output
-    assert "<Bern>" in shown.output
-    summary = CliRunner().invoke(app, ["trace", str(ran[0]), "--summary"], env={"COLUMNS": "120"})
-    assert "Lima → Oslo" in summary.output
-    lines = CliRunner().invoke(app, ["trace", str(ran[0]), "--jsonl", "--limit", "1"])
+    cli("trace", ran[0], env={"COLUMNS": "120"}, output=("Oslo", "<Bern>"))
+    cli("trace", ran[0], "--summary", env={"COLUMNS": "120"}, output="Lima → Oslo")
+    lines = cli("trace", ran[0], "--jsonl", "--limit", "1")
     row = json.loads(lines.stdout)
     assert row["from"] == ["Lima", "Oslo", "<Bern>"][row["sender"]]
 
@@ -74,12 +69,10 @@ def test_names_of_agents_are_those_of_one_table():
     [
         ("HERE/.venv/bin/netsim", None, ".venv/bin/netsim"),
         ("HERE/.venv/bin/netsim", "/usr/bin/netsim", ".venv/bin/netsim"),
-        ("/opt/a b/netsim", None, "'/opt/a b/netsim'"),
-        ("HERE/.venv/bin/netsim", "HERE/.venv/bin/netsim", "netsim"),
-        ("/lib/netsim/__main__.py", None, ".venv/bin/python -m netsim"),
-        ("/usr/bin/pytest", None, "netsim"),
+        ("/opt/a b/netsim", None, "'/opt/a b/netsim'"), ("HERE/.venv/bin/netsim", "HERE/.venv/bin/netsim", "netsim"),
+        ("/lib/netsim/__main__.py", None, ".venv/bin/python -m netsim"), ("/usr/bin/pytest", None, "netsim"),
     ],
-)
+)  # fmt: skip
 def test_a_command_to_repeat_is_called_as_it_can_be_here(called, found, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(terminal.sys, "argv", [called.replace("HERE", str(tmp_path))])

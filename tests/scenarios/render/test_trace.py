@@ -10,22 +10,20 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from netsim.transcript import Transcript
 from netsim.transcript import stored as reading
 from netsim.transcript.message import COLUMNS, Kind, Message, Segment
 from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.stream import TranscriptStream
-from scenarios.cli.app import app
-from scenarios.cli.trace import KindName
+from scenarios.cli.report import KindName
 from scenarios.render.terminal import console
 from scenarios.render.trace import Totals
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
+from tests.scenarios.command import cli
 from tests.scenarios.small import SMALL
 
-runner = CliRunner()
 WIDE = {"COLUMNS": "200"}
 
 
@@ -43,15 +41,13 @@ def rows(folder):
 
 
 def trace(*words, status=0):
-    done = runner.invoke(app, ["trace", *map(str, words)], env=WIDE)
-    assert done.exit_code == status, done.output + done.stderr
+    done = cli("trace", *words, env=WIDE, ends=status)
     return done.stdout if status == 0 else done.stderr
 
 
 def remarks(*words):
     """What is said apart, of a command that succeeds."""
-    done = runner.invoke(app, ["trace", *map(str, words)], env=WIDE)
-    assert done.exit_code == 0, done.output
+    done = cli("trace", *words, env=WIDE, ends=0)
     return done.stderr
 
 
@@ -257,7 +253,6 @@ def test_kinds_are_those_of_messages():
 
 
 # ── what was heard in several ways ──────────────────────────────────────────────────────────────────────
-
 DOORS = """\
 name: doors
 seed: 1
@@ -272,11 +267,9 @@ algorithms:
 attacks: {gradients: false}
 """
 CODECS = [
-    "{codec: {kind: float32}}",
-    "{codec: {kind: quantizer, bits: 4}, header: 12}",
-    "{codec: {kind: top_k, k: 2}, header: 33}",
-    "{codec: {kind: fixed_point, bits: 10, limit: 8.0}, header: 0}",
-]
+    "{codec: {kind: float32}}", "{codec: {kind: quantizer, bits: 4}, header: 12}",
+    "{codec: {kind: top_k, k: 2}, header: 33}", "{codec: {kind: fixed_point, bits: 10, limit: 8.0}, header: 0}",
+]  # fmt: skip
 
 
 def ran(path, messages="{}", links="all"):
@@ -383,15 +376,13 @@ def test_an_empty_answer_says_why(folder, words, why):
 
 
 # ── how it looks ────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.few(6)
 @pytest.mark.parametrize("width", [60, 80, 200])
 @pytest.mark.parametrize("place", [None, "link", "node"])
 def test_nothing_is_cut_in_a_narrow_terminal(doors, width, place, monkeypatch):
     monkeypatch.setattr(console, "_width", width)
     words = [] if place is None else ["--place", place]
-    printed = runner.invoke(app, ["trace", str(doors), "--limit", "60", *words])
+    printed = cli("trace", doors, "--limit", "60", *words)
     assert max(map(len, printed.stdout.splitlines()[:-1])) <= width
     assert "…" not in printed.stdout.splitlines()[1]
     rows = Transcript.read(doors / "transcript-plain.parquet").records
@@ -405,6 +396,6 @@ def test_what_a_narrow_table_leaves_out_is_the_same_in_every_row(folder, monkeyp
     words = ["trace", str(folder), "--algorithm", "leaky", "--kind", "direct", "--values"]
     for width, left_out in ((45, True), (200, False)):
         monkeypatch.setattr(console, "_width", width)
-        printed = runner.invoke(app, words).stdout
+        printed = cli(*words).stdout
         assert ("every row: event on air" in printed) == left_out
         assert ("on air  direct" in printed) != left_out

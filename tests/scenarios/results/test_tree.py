@@ -232,7 +232,7 @@ def test_nothing_of_the_tree_imports_a_stage_or_a_page():
         "scenarios.schema",
         "scenarios.files",
     )
-    tree = ["base", "run", "attacks", "traffic", "losses", "budgets", "audit", "views", "reproduction"]
+    tree = ["base", "run", "attacks", "traffic", "budgets", "audit", "views", "reproduction"]
     tree += ["tree", "attacked", "findings"]
     for file in (Path(spec.origin).with_name(f"{name}.py") for name in tree):
         for line in file.read_text(encoding="utf-8").splitlines():

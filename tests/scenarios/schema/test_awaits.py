@@ -7,12 +7,11 @@ import warnings
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from scenarios.cli.app import app
 from scenarios.schema import own_code as owncode
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
+from tests.scenarios.command import cli
 
 PUSH_SUM = """\
 from dataclasses import dataclass
@@ -72,8 +71,7 @@ def here(tmp_path, monkeypatch):
 @pytest.mark.parametrize("words", [["run", "own.yaml", "--out", "out"], ["audit", "mine.py:PushSum", "--out", "out"]])
 def test_a_forgotten_await_is_the_last_thing_said(here, words, line, without, said):
     (here / "mine.py").write_text(PUSH_SUM.replace(line, without))
-    done = CliRunner().invoke(app, words, env={"COLUMNS": "200"})
-    assert done.exit_code == 70
+    done = cli(*words, env={"COLUMNS": "200"}, ends=70)
     assert done.stderr.splitlines()[-1] == said
     assert str(Path("out", "report.html")) in done.stderr
     error = json.loads((here / "out" / "results.json").read_text())["error"]

@@ -5,17 +5,16 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from typer.testing import CliRunner
 
-from scenarios.cli.app import app
 from scenarios.files.document import plain, read_yaml
 from scenarios.files.library import EXTENDS, library
 from scenarios.files.models import dump, places, tag_field
 from scenarios.schema import Scenario, json_schema
 from scenarios.schema.load import MARK, load_scenario, schema_file, schema_line, with_schema_line
-from scenarios.schema.spec import public_name
+from scenarios.schema.spec import _public_name
 from scenarios.sweep.points import Sweep
 from scenarios.sweep.points import json_schema as sweep_schema
+from tests.scenarios.command import cli
 from tests.scenarios.files.mistaken import FILES, SWEEPS, UNTOLD
 
 MODELS = [model for root in (Scenario, Sweep) for _, model in places(root)]
@@ -35,7 +34,7 @@ def test_every_field_has_a_title_a_description_and_its_default():
     for schema, root in ((json_schema(), Scenario), (sweep_schema(), Sweep)):
         for _, model in places(root):
             part = schema if model is root else schema["$defs"][model.__name__]
-            assert part["title"] == public_name(model)
+            assert part["title"] == _public_name(model)
             assert part["description"]
             for name, field in model.model_fields.items():
                 said = part["properties"][name]
@@ -82,10 +81,7 @@ def test_the_sweeps_too(name):
 
 @pytest.mark.slow
 def test_the_command_prints_or_writes_either(tmp_path):
-    runner = CliRunner()
-    assert json.loads(runner.invoke(app, ["schema"]).output) == json_schema()
-    done = runner.invoke(app, ["schema", "--sweep", "--out", str(tmp_path / "s.json")])
-    assert done.exit_code == 0
-    assert f"{MARK}s.json" in done.output
+    assert json.loads(cli("schema").output) == json_schema()
+    cli("schema", "--sweep", "--out", tmp_path / "s.json", ends=0, output=f"{MARK}s.json")
     assert json.loads((tmp_path / "s.json").read_text(encoding="utf-8")) == sweep_schema()
-    assert runner.invoke(app, ["schema", "--out", str(tmp_path / "no" / "s.json")]).exit_code == 2
+    cli("schema", "--out", tmp_path / "no" / "s.json", ends=2)

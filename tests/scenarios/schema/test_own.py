@@ -4,17 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli.app import app
 from scenarios.schema import Scenario
 from scenarios.schema import own_code as owncode
 from scenarios.schema.load import parse
 from scenarios.stages.runner import checked, run_scenario
+from tests.scenarios.command import cli
 from tests.scenarios.own_algorithm import MINE
 
-runner = CliRunner()
 pytestmark = pytest.mark.usefixtures("undrawn")
 YAML = """
 name: own
@@ -72,16 +70,14 @@ def test_a_schedule_is_given_as_a_number_or_by_its_kind():
         ("path=other.py:TwoExchanges", "path", "no such file"),
         ("path=mine.py:TwoExchange", "path", "no class 'TwoExchange'"),
         ("path=mine.py:Laplace", "path", "is no algorithm"),
-        ("path=nowhere.at_all:Mine", "path", "no module named 'nowhere'"),
-        ("path=mine", "path", "names no class"),
-        ("path='mine.\"x\":Mine'", "path", "names no class"),
-        ("parameters={}", "parameters.rounds", "missing"),
+        ("path=nowhere.at_all:Mine", "path", "no module named 'nowhere'"), ("path=mine", "path", "names no class"),
+        ("path='mine.\"x\":Mine'", "path", "names no class"), ("parameters={}", "parameters.rounds", "missing"),
         ("parameters={rounds: 3, stepp: 1}", "parameters.stepp", "did you mean 'step'?"),
         ("parameters={rounds: three}", "parameters.rounds", "valid integer"),
         ("parameters={rounds: 3, careful: 1}", "parameters.careful", "valid boolean"),
         ("parameters={rounds: 3, scale: {kind: geometric}}", "parameters.scale", "wrong type"),
     ],
-)
+)  # fmt: skip
 def test_each_mistake_is_one_clear_error_before_time_0(setting, field, words):
     error = refused([f"algorithms[0].{setting}"])
     assert error.field == f"-o algorithms[0].{field}"
@@ -125,10 +121,10 @@ def test_a_condition_of_its_own_names_the_parameter(file):
 def test_an_error_in_a_claim_is_one_line_before_anything_runs(file, tmp_path, words):
     claim = "\n    def claim(self, *_):\n        return inverse(0)\n\ndef inverse(x):\n    return 1 / x\n"
     file.write_text(MINE + claim)
-    done = runner.invoke(app, ["audit", "mine.py", "-o", "rounds=2", "--out", "out", *words])
-    assert done.exit_code == 2
-    assert f"mine.py:{(MINE + claim).count(chr(10))}, in inverse(): division by zero" in done.stderr
-    assert "rounds" in done.stderr
+    done = cli(
+        "audit", "mine.py", "-o", "rounds=2", "--out", "out", *words, ends=2,
+        stderr=(f"mine.py:{(MINE + claim).count(chr(10))}, in inverse(): division by zero", "rounds"),
+    )  # fmt: skip
     assert "Traceback" not in done.stderr
     assert done.stderr.count("division") == 1
     assert not (tmp_path / "out").exists()
@@ -162,17 +158,13 @@ def test_a_run_keeps_which_code_it_was_and_two_processes_write_the_same_bytes(fi
     (resolved,) = json.loads((one / "manifest.json").read_text())["resolved"]
     assert resolved["file"] == str(file)
     assert resolved["sha256"] == owncode.load("mine.py").sha256
-    witness = runner.invoke(app, ["witness", str(one / "witness-twoexchanges.json")])
-    assert witness.exit_code == 1
-    assert "to the last bit" in witness.output
+    cli("witness", one / "witness-twoexchanges.json", ends=1, output="to the last bit")
 
 
 @pytest.mark.slow
 def test_from_a_file_to_a_verdict_with_a_page_in_one_command(tmp_path):
     asked = ["mine.py:TwoExchanges", "-o", "rounds=2", "-o", "agents=4", "--epsilon", "3", "--trials", "100"]
-    done = runner.invoke(app, ["audit", *asked, "--jobs", "1", "--out", "out"])
-    assert done.exit_code == 1
-    assert "unprotected" in done.output
+    done = cli("audit", *asked, "--jobs", "1", "--out", "out", ends=1, output="unprotected")
     said = " ".join(done.output.split())
     assert "Adjacency audited: one record of one agent replaced (the gradient by 0." in said
     assert "at most, in ℓ2), at δ = 0. The pair uses " in said
@@ -189,16 +181,13 @@ def test_from_a_file_to_a_verdict_with_a_page_in_one_command(tmp_path):
 @pytest.mark.slow
 def test_what_claims_nothing_and_protects_something_is_done(tmp_path):
     asked = ["mine.py", "-o", "rounds=2", "-o", "careful=true", "--trials", "100", "--jobs", "1", "--out", "out"]
-    done = runner.invoke(app, ["audit", *asked])
-    assert done.exit_code == 0
-    assert "no claim" in done.output
-    assert "--epsilon E" in done.output
+    cli("audit", *asked, ends=0, output=("no claim", "--epsilon E"))
 
 
 @pytest.mark.slow
 def test_json_has_the_verdict_and_nothing_else(tmp_path):
     asked = ["mine.py", "-o", "rounds=2", "--trials", "100", "--jobs", "1", "--out", "out", "--json"]
-    done = runner.invoke(app, ["audit", *asked])
+    done = cli("audit", *asked)
     told = json.loads(done.stdout)
     assert (done.exit_code, told["exit_status"]) == (1, 1)
     assert told["exit_reason"] == "nothing is claimed, and nothing is protected: TwoExchanges is unprotected"
@@ -208,26 +197,21 @@ def test_json_has_the_verdict_and_nothing_else(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (["mine.py:TwoExchanges"], "-o rounds: missing"),
-        (["mine.py", "-o", "round=2"], "did you mean 'rounds'?"),
+        (["mine.py:TwoExchanges"], "-o rounds: missing"), (["mine.py", "-o", "round=2"], "did you mean 'rounds'?"),
         (["mine.py", "-o", "rounds=2", "-o", "topology=rnig"], "topology.kind"),
         (["mine.py", "-o", "rounds=2", "-o", "agents=99"], "topology.agents = 99"),
-        (["mine.py", "-o", "rounds"], "no setting"),
-        (["mine.py", "-o", "rounds=2", "--again"], "--again"),
-        (["mine.py:Other"], "no class 'Other'"),
-        (["private-descent", "--epsilon", "1"], "--epsilon"),
+        (["mine.py", "-o", "rounds"], "no setting"), (["mine.py", "-o", "rounds=2", "--again"], "--again"),
+        (["mine.py:Other"], "no class 'Other'"), (["private-descent", "--epsilon", "1"], "--epsilon"),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_told_in_the_words_of_the_command_line(asked, words):
-    done = runner.invoke(app, ["audit", *asked])
-    assert done.exit_code == 2
-    assert words in done.stderr
+    cli("audit", *asked, ends=2, stderr=words)
 
 
-def audits(*arguments):
+def audits(*arguments, **said):
     """The audit of mine.py, of one round, into the folder `kept`."""
     own = ["audit", "mine.py:TwoExchanges", "-o", "rounds=1", "--out", "kept", "--jobs", "1"]
-    return runner.invoke(app, [*own, *arguments])
+    return cli(*own, *arguments, **said)
 
 
 class TestAFolderThatHoldsAnAudit:
@@ -263,8 +247,9 @@ class TestAFolderThatHoldsAnAudit:
         audits("--trials", "50")
         held = Path("kept/results.json").read_bytes()
         file.write_text(MINE.replace("TwoExchanges", "Other"))
-        result = runner.invoke(app, ["audit", "mine.py:Other", "-o", "rounds=1", "--out", "kept", "--trials", "50"])
-        assert result.exit_code == 2
-        assert "--out = 'kept': holds the results of another scenario, 'twoexchanges'" in result.stderr
+        result = cli(
+            "audit", "mine.py:Other", "-o", "rounds=1", "--out", "kept", "--trials", "50", ends=2,
+            stderr="--out = 'kept': holds the results of another scenario, 'twoexchanges'",
+        )  # fmt: skip
         assert "proves less" not in result.output
         assert Path("kept/results.json").read_bytes() == held

@@ -1,12 +1,13 @@
 """Specs: what a scenario says of a core dataclass is what the dataclass declares."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import pytest
 from annotated_types import Ge, Le
 from pydantic import TypeAdapter
 
+from attacks.audit.verdict import Verdict
 from netsim import algorithms
 from netsim.algorithms import Algorithm
 from netsim.bounds import MOST, Count, Positive
@@ -14,6 +15,7 @@ from netsim.errors import ScenarioError
 from netsim.network import laws
 from netsim.schedules import Constant
 from scenarios.schema import AlgorithmSpec, Links, LognormalDelay, Ring
+from scenarios.schema.checks import VERDICTS
 from scenarios.schema.spec import KINDS, Spec, meaning, parameters
 
 
@@ -103,3 +105,7 @@ def ground():
 
     parts = load("digits", norm_bound=4.0).split(5, 0)
     return Ground(build("logistic", parts, 1.0), topology.ring(5), Adjacency(0.5, "a record"))
+
+
+def test_checks_know_every_verdict():
+    assert get_args(VERDICTS) == tuple(Verdict)

@@ -188,12 +188,9 @@ def network(text: str) -> topology.Topology:
 
 
 KINDS = {
-    "kind: ring, agents: 5": topology.ring(5),
-    "kind: complete, agents: 4": topology.complete(4),
-    "kind: path, agents: 4": topology.path(4),
-    "kind: star, agents: 4": topology.star(4),
-    "kind: grid, rows: 3, columns: 4": topology.grid(3, 4),
-    "kind: torus, rows: 3, columns: 4": topology.torus(3, 4),
+    "kind: ring, agents: 5": topology.ring(5), "kind: complete, agents: 4": topology.complete(4),
+    "kind: path, agents: 4": topology.path(4), "kind: star, agents: 4": topology.star(4),
+    "kind: grid, rows: 3, columns: 4": topology.grid(3, 4), "kind: torus, rows: 3, columns: 4": topology.torus(3, 4),
     "kind: hypercube, dimension: 3": topology.hypercube(3),
     "kind: balanced_tree, branching: 2, height: 3": topology.balanced_tree(2, 3),
     "kind: random_tree, agents: 9, seed: 3": topology.random_tree(9, 3),
@@ -204,7 +201,7 @@ KINDS = {
     "kind: barabasi_albert, agents: 9, attach: 2, seed: 3": topology.barabasi_albert(9, 2, 3),
     "kind: random_geometric, agents: 9, radius: 0.8, seed: 3": topology.random_geometric(9, 0.8, 3),
     "kind: edges, agents: 3, edges: [[0, 1], [1, 2]]": topology.from_edges(3, [(0, 1), (1, 2)]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("weights", ["metropolis", "lazy_metropolis"])
@@ -317,18 +314,14 @@ def built(messages: str):
 @pytest.mark.parametrize(
     ("said", "codec"),
     [
-        ("{kind: float64}", Float64()),
-        ("{kind: float32}", Float32()),
-        ("{kind: float16}", Float16()),
+        ("{kind: float64}", Float64()), ("{kind: float32}", Float32()), ("{kind: float16}", Float16()),
         ("{kind: fixed_point, bits: 12, limit: 3}", FixedPoint(12, 3.0)),
         ("{kind: fixed_point, limit: 0.5, rounding: stochastic}", FixedPoint(16, 0.5, "stochastic")),
-        ("{kind: top_k, k: 6}", TopK(6)),
-        ("{kind: top_k, fraction: 0.1}", TopK(fraction=0.1)),
+        ("{kind: top_k, k: 6}", TopK(6)), ("{kind: top_k, fraction: 0.1}", TopK(fraction=0.1)),
         ("{kind: random_k, k: 6, unbiased: false}", RandomK(6, unbiased=False)),
-        ("{kind: quantizer, bits: 2, norm: linf}", Quantizer(2, "linf")),
-        ("{kind: scaled_sign}", ScaledSign()),
+        ("{kind: quantizer, bits: 2, norm: linf}", Quantizer(2, "linf")), ("{kind: scaled_sign}", ScaledSign()),
     ],
-)
+)  # fmt: skip
 def test_every_codec_reaches_the_simulation(said, codec):
     simulation = built(f"{{codec: {said}, header: 12}}")
     assert simulation.network.codec == codec

@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.adversary import Around
 from netsim.errors import ScenarioError
@@ -21,7 +20,6 @@ from netsim.network.active_adversaries import (
 )
 from netsim.network.laws import UniformDelay
 from scenarios.build.experiment import Experiment
-from scenarios.cli.app import app
 from scenarios.cli.json_output import document
 from scenarios.files.library import library
 from scenarios.render.page.report import page
@@ -31,6 +29,7 @@ from scenarios.results.folder import read_manifest, read_results
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
+from tests.scenarios.command import cli
 from tests.scenarios.filled import filled
 
 FORM = """\
@@ -76,19 +75,14 @@ def test_everything_a_file_says_reaches_the_simulation():
             "mallory",
             Around((1,)),
             (
-                Drop(0.1),
-                Delay(0.5),
-                Delay(UniformDelay(0.0, 1.0), 0.5),
-                Replay(0.2, copies=3),
-                Alter(AddGaussian(1.0), fields=("x",)),
-                Alter(ScaleBy(-2.0)),
-                Alter(SetTo(4.0)),
+                Drop(0.1), Delay(0.5), Delay(UniformDelay(0.0, 1.0), 0.5), Replay(0.2, copies=3),
+                Alter(AddGaussian(1.0), fields=("x",)), Alter(ScaleBy(-2.0)), Alter(SetTo(4.0)),
                 Alter(FlipSign(), 0.25),
             ),
             1.0,
             9.0,
         ),
-    )
+    )  # fmt: skip
     plain = built("{links: [[1, 0]], actions: [{kind: drop}], directed: true}").subjects[0].simulation
     assert plain.network.active_adversaries == (
         ActiveAdversary("meddler", ((1, 0),), (Drop(),), 0.0, math.inf, True),
@@ -120,8 +114,6 @@ def test_one_clear_message(meddler, links, field, said):
 
 
 # ── what results say ────────────────────────────────────────────────────────────────────────────────────
-
-
 def results_of(text: str, folder, page=True) -> Results:
     return run_scenario(parse(text, "mine.yaml"), folder, command="netsim run mine.yaml", page=page)
 
@@ -163,7 +155,7 @@ def test_the_shipped_scenario_shows_what_it_promises(found):
 
 
 @pytest.mark.slow
-def test_results_and_report_say_that_he_was_there(found):
+def test_results_report_and_terminal_say_that_he_was_there(found, capsys):
     results, folder = found
     stored = read_results(folder / "fooled")
     for entry in stored.algorithms:
@@ -176,6 +168,12 @@ def test_results_and_report_say_that_he_was_there(found):
     manifest = read_manifest(folder / "fooled")
     assert manifest.scenario.active_adversaries[0].name == "mallory"
     assert results["fooled"].scenario.links.authenticated is False
+    print_results(results["fooled"], folder / "fooled")
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.count("Outside the paper's threat model: an active adversary meddled with link 0–1") == 2
+    assert "unprotected*" in text
+    assert "* outside the paper's threat model" in text
+    assert document(results["fooled"], folder / "fooled").exit_status == 0
 
 
 @pytest.mark.slow
@@ -198,24 +196,11 @@ def test_what_an_active_adversary_brings_about_breaks_no_claim_about_listeners()
     assert findings.caution(filled(AlgorithmResult, {"outside_model": "outside …"})) == "Outside …."
 
 
-@pytest.mark.slow
-def test_the_terminal_says_it_too(found, capsys):
-    results, folder = found
-    print_results(results["fooled"], folder / "fooled")
-    text = " ".join(capsys.readouterr().out.split())
-    assert text.count("Outside the paper's threat model: an active adversary meddled with link 0–1") == 2
-    assert "unprotected*" in text
-    assert "* outside the paper's threat model" in text
-    assert document(results["fooled"], folder / "fooled").exit_status == 0
-
-
 def test_a_cut_link_fails_with_its_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cut = library()["man-in-the-middle"].replace(
         "{kind: alter, how: {kind: flip_sign}, probability: 0.5}", "{kind: drop}"
     )
     (tmp_path / "cut.yaml").write_text(cut)
-    done = CliRunner().invoke(app, ["run", "cut.yaml", "--out", "out"])
-    assert done.exit_code == 70
-    assert "never acknowledged; active adversary 'mallory'" in done.stderr
+    cli("run", "cut.yaml", "--out", "out", ends=70, stderr="never acknowledged; active adversary 'mallory'")
     assert (tmp_path / "out" / "report.html").exists()

@@ -5,10 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
-from scenarios.cli.app import app
 from scenarios.stages.outputs import _take
+from tests.scenarios.command import cli
 
 OWN = """\
 from dataclasses import dataclass
@@ -45,10 +44,8 @@ def artifact(tmp_path_factory):
     (place / "helper.py").write_text("STEP = 0.1\n")
     (place / "links.csv").write_text("0,1\n1,2\n2,0\n")
     (place / "paper.yaml").write_text(SCENARIO)
-    ran = CliRunner().invoke(app, ["run", str(place / "paper.yaml"), "--out", str(place / "run")])
-    assert ran.exit_code == 1, ran.output
-    made = CliRunner().invoke(app, ["artifact", str(place / "run"), "--out", str(place / "artifact")])
-    assert made.exit_code == 0, made.output
+    cli("run", place / "paper.yaml", "--out", place / "run", ends=1)
+    cli("artifact", place / "run", "--out", place / "artifact", ends=0)
     for name in ("own.py", "helper.py", "links.csv"):
         (place / name).unlink()
     return place / "artifact"
@@ -84,6 +81,4 @@ def test_files_of_one_name_stay_apart(tmp_path):
 
 
 def test_nothing_is_written_over(artifact):
-    again = CliRunner().invoke(app, ["artifact", str(artifact.parent / "run"), "--out", str(artifact)])
-    assert again.exit_code == 2
-    assert "not empty" in again.output
+    cli("artifact", artifact.parent / "run", "--out", artifact, ends=2, output="not empty")

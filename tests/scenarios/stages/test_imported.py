@@ -5,9 +5,8 @@ import json
 
 import pytest
 from pyarrow import parquet
-from typer.testing import CliRunner
 
-from scenarios.cli.app import app
+from tests.scenarios.command import cli
 
 SCENARIO = """\
 name: home
@@ -22,18 +21,14 @@ attacks: {gradients: true}
 """
 
 
-def invoke(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     """A folder with the scenario, and the run's transcript as JSON lines."""
     place = tmp_path_factory.mktemp("home")
     (place / "cities.csv").write_text("Lima,Oslo\nOslo,Bern\nBern,Lima\n")
     (place / "home.yaml").write_text(SCENARIO)
-    assert invoke("run", place / "home.yaml", "-o", "audit=null", "--out", place / "run").exit_code == 0
-    lines = invoke("trace", place / "run", "--jsonl", "--values", "--limit", 0)
+    cli("run", place / "home.yaml", "-o", "audit=null", "--out", place / "run", ends=0)
+    lines = cli("trace", place / "run", "--jsonl", "--values", "--limit", 0)
     (place / "lines.jsonl").write_text(lines.stdout)
     return place
 
@@ -41,8 +36,7 @@ def home(tmp_path_factory):
 def attacked(home, file, *more):
     out = home / f"of-{file.stem}{file.suffix[1:]}"
     options = ["--scenario", home / "home.yaml", "--attack", "gradients", "--attack", "loss", "--out", out, "--json"]
-    done = invoke("attack", file, *options, *more)
-    assert done.exit_code == 0, done.output
+    done = cli("attack", file, *options, *more, ends=0)
     (report,) = json.loads(done.stdout)["algorithms"]
     estimates = parquet.read_table(out / "estimates-mine.parquet")
     return report, [estimates[name].to_pylist() for name in estimates.column_names if name != "truth"]
@@ -90,7 +84,7 @@ def test_so_does_a_csv_file_with_a_map_of_columns(home, own, delimiter):
 
 
 def test_and_a_pcapng_file_of_one_replica(home, own):
-    assert invoke("trace", home / "run", "--pcapng", home / "one.pcapng").exit_code == 0
+    cli("trace", home / "run", "--pcapng", home / "one.pcapng", ends=0)
     report, _ = attacked(home, home / "one.pcapng")
     assert report["loss"]["losses"] == own[0]["loss"]["losses"][:1]
 
@@ -109,8 +103,7 @@ def test_and_a_pcapng_file_of_one_replica(home, own):
 )
 def test_a_mistake_is_one_line_with_file_line_and_column(home, broken, said):
     path, columns = written(home, "broken.csv", broken=broken)
-    done = invoke("attack", path, "--scenario", home / "home.yaml", *columns)
-    assert done.exit_code == 2, done.output
+    done = cli("attack", path, "--scenario", home / "home.yaml", *columns, ends=2)
     assert said in done.output.replace("\n", "")
 
 

@@ -7,16 +7,15 @@ from dataclasses import astuple, replace
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
-from scenarios.cli.app import app
 from scenarios.render.page.report import render
 from scenarios.results.curves import COLUMNS, rows, thinned
 from scenarios.results.folder import read_results
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
+from tests.scenarios.command import cli
 
 TEXT = """\
 name: progress
@@ -123,8 +122,6 @@ def test_what_is_wrong_is_said_before_time_0(change, field):
 
 
 # ── where people read it ────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_row_for_each_accuracy_and_one_for_who_reached_none(finished):
     found = rows(finished[1].algorithms)
     assert [(name, accuracy) for name, accuracy, _ in found] == [
@@ -170,8 +167,7 @@ def test_a_curve_of_zeros_and_infinities_has_a_figure(finished, tmp_path):
 @pytest.mark.slow
 def test_the_terminal_has_the_table(finished, tmp_path):
     (tmp_path / "progress.yaml").write_text(TEXT)
-    said = CliRunner().invoke(app, ["run", str(tmp_path / "progress.yaml"), "--out", str(tmp_path / "out")])
-    assert said.exit_code == 0
+    said = cli("run", tmp_path / "progress.yaml", "--out", tmp_path / "out", ends=0)
     reached = entry(finished[1], "walk").measures.to_accuracy[1].reached
     line = next(line for line in said.output.splitlines() if f"{reached.bytes:,}" in line)
     assert line.split()[:2] == ["10⁻⁴", f"{reached.plf:,}"]

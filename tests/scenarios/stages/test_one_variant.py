@@ -1,12 +1,11 @@
 """`--variant` runs one of a scenario's variants alone."""
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli.app import app
 from scenarios.results.folder import read_results
 from scenarios.schema.load import alone, parse
+from tests.scenarios.command import cli
 
 TEXT = """\
 name: two
@@ -36,8 +35,7 @@ def test_a_name_that_none_has_is_an_error_that_lists_them():
 def test_the_command_runs_it_and_says_how_to_repeat_it(tmp_path):
     (tmp_path / "two.yaml").write_text(TEXT)
     command = ["run", str(tmp_path / "two.yaml"), "--out", str(tmp_path / "out"), "--variant", "few"]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 0, done.output
+    cli(*command, ends=0)
     results = read_results(tmp_path / "out")
     assert results.command.endswith("--variant few")
     assert results.algorithms[0].convergence.count[-1] == 2

@@ -37,13 +37,11 @@ def experiment(network: str, topology: str = GRID) -> Experiment:
 @pytest.mark.parametrize(
     ("said", "medium"),
     [
-        ("seed: 3", "links"),
-        ("medium: links", "links"),
-        ("medium: radio", Radio()),
+        ("seed: 3", "links"), ("medium: links", "links"), ("medium: radio", Radio()),
         ("medium: {kind: radio}", Radio()),
         ("medium: {kind: radio, carrier_sense: 2}\nlinks: {bandwidth: 1e5}", Radio(2)),
     ],
-)
+)  # fmt: skip
 def test_the_medium_is_said_in_a_word_or_in_full(said, medium):
     said = "" if said == "seed: 3" else said
     assert experiment(said).subjects[0].simulation.network.medium == medium
@@ -96,8 +94,6 @@ def test_one_clear_message(network, topology, field, said):
 
 
 # ── the shipped scenario ────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.fixture(scope="module")
 def corner(tmp_path_factory):
     folder = tmp_path_factory.mktemp("radio") / "corner"

@@ -8,11 +8,9 @@ import signal
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
-from scenarios.cli.app import app
 from scenarios.files.folders import undisturbed
 from scenarios.results.audit import OtherAudit
 from scenarios.results.folder import RunFolder, read_results
@@ -24,10 +22,10 @@ from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
 from scenarios.stages.witness import WitnessFile, confirm
 from tests.kills import tree
+from tests.scenarios.command import cli
 from tests.scenarios.own_algorithm import MINE
 from tests.scenarios.stages.test_audit import SMALL, StopAfter
 
-runner = CliRunner()
 TWO = SMALL.replace(
     "algorithms:\n",
     "algorithms:\n  - {kind: private_gradient_descent, name: louder, rounds: 4, step: 0.2, scale: 3.0, "
@@ -191,19 +189,17 @@ def test_a_witness_of_a_later_draw_is_confirmed(tmp_path):
 def test_one_of_several_algorithms_by_the_command(tmp_path):
     run_scenario(parse(TWO), tmp_path / "run", page=False)
     asked = ["audit", str(tmp_path / "run"), "--algorithm", "louder", "--trials", "100", "--jobs", "1"]
-    done = runner.invoke(app, asked)
+    done = cli(*asked)
     entries = json.loads((tmp_path / "run" / "results.json").read_text())["algorithms"]
     assert [entry["audit"]["options"] is not None for entry in entries] == [True, False]
     assert "audited before (draw 0)" in done.output
-    wrong = runner.invoke(app, ["audit", str(tmp_path / "run"), "--algorithm", "x"])
-    assert wrong.exit_code == 2
-    assert "louder, noisy" in wrong.stderr
+    cli("audit", tmp_path / "run", "--algorithm", "x", ends=2, stderr="louder, noisy")
 
 
 @pytest.mark.slow
 def test_a_folder_without_an_audit_gets_one(tmp_path):
     run_scenario(parse(SMALL.replace("audit: {", "#")), tmp_path / "run", page=False)
-    done = runner.invoke(app, ["audit", str(tmp_path / "run"), "--trials", "100", "--jobs", "1"])
+    done = cli("audit", tmp_path / "run", "--trials", "100", "--jobs", "1")
     assert entry_of(tmp_path / "run")["audit"]["options"]["trials"] == 100
     assert done.exit_code in (0, 1)
 
@@ -212,9 +208,7 @@ def test_a_folder_without_an_audit_gets_one(tmp_path):
 def test_a_scenario_is_audited_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.yaml").write_text(TWO.replace("gradients: false", "gradients: true"))
-    done = runner.invoke(
-        app, ["audit", "small.yaml", "--algorithm", "noisy", "--trials", "100", "--jobs", "1", "--out", "o"]
-    )
+    done = cli("audit", "small.yaml", "--algorithm", "noisy", "--trials", "100", "--jobs", "1", "--out", "o")
     (entry,) = json.loads((tmp_path / "o" / "results.json").read_text())["algorithms"]
     assert (entry["name"], entry["gradients"], entry["audit"]["trials"]) == ("noisy", None, 100)
     assert done.exit_code in (0, 1)
@@ -224,9 +218,7 @@ def test_other_data_are_refused(folder):
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["problem"]["smoothness"] *= 1.01
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    done = runner.invoke(app, ["audit", str(folder), "--again"])
-    assert done.exit_code == 2
-    assert "other data here" in done.stderr
+    cli("audit", folder, "--again", ends=2, stderr="other data here")
 
 
 # ── netsim report ───────────────────────────────────────────────────────────────────────────────────────
@@ -235,13 +227,11 @@ def test_the_page_is_made_again_from_the_results_alone_to_the_last_byte(folder, 
     page = (folder / "report.html").read_bytes()
     (folder / "report.html").unlink()
     (folder / "manifest.json").unlink()
-    assert runner.invoke(app, ["report", str(folder)]).exit_code == 0
+    cli("report", folder, ends=0)
     assert (folder / "report.html").read_bytes() == page
-    assert (
-        runner.invoke(app, ["report", str(folder / "results.json"), "--out", str(tmp_path / "x.html")]).exit_code == 0
-    )
+    cli("report", folder / "results.json", "--out", tmp_path / "x.html", ends=0)
     assert (tmp_path / "x.html").read_bytes() == page
-    assert runner.invoke(app, ["report", str(tmp_path / "nothing")]).exit_code == 2
+    cli("report", tmp_path / "nothing", ends=2)
 
 
 @pytest.mark.slow
@@ -249,7 +239,7 @@ def test_the_page_of_a_killed_run_says_what_is_missing(tmp_path):
     run_scenario(parse(TWO), tmp_path, progress=StopAfter(200))
     results = json.loads((tmp_path / "results.json").read_text())
     (tmp_path / "results.json").write_text(json.dumps(results | {"status": "running"}))
-    assert runner.invoke(app, ["report", str(tmp_path)]).exit_code == 0
+    cli("report", tmp_path, ends=0)
     assert "noisy: everything" in (tmp_path / "report.html").read_text()
 
 
@@ -259,13 +249,13 @@ def test_a_folder_of_variants_is_audited_variant_by_variant_and_summed_up_anew(t
     run_study(parse(text), tmp_path / "run", page=False)
     before = json.loads((tmp_path / "run" / "results.json").read_text())["variants"]
     one, two = (variant["name"] for variant in before)
-    done = runner.invoke(app, ["audit", str(tmp_path / "run"), "--variant", two, "--again", "--jobs", "1"])
+    done = cli("audit", tmp_path / "run", "--variant", two, "--again", "--jobs", "1")
     assert done.exit_code in (0, 1)
     audits = [json.loads((tmp_path / "run" / name / "audit-noisy.json").read_text()) for name in (one, two)]
     assert [bool(audit["earlier"]) for audit in audits] == [False, True]
     after = json.loads((tmp_path / "run" / "results.json").read_text())["variants"]
     assert [variant["algorithms"][0]["verdict"] for variant in after] == [audit["verdict"] for audit in audits]
-    assert runner.invoke(app, ["report", str(tmp_path / "run")]).exit_code == 0
+    cli("report", tmp_path / "run", ends=0)
 
 
 # ── several audits of one folder ───────────────────────────────────────────────────────────────────────
@@ -301,7 +291,7 @@ def made_at(confidence):
 
 
 def audit(*asked):
-    done = runner.invoke(app, ["audit", *map(str, asked), "--jobs", "1", "--json"])
+    done = cli("audit", *asked, "--jobs", "1", "--json")
     return done.exit_code, (json.loads(done.stdout) if done.exit_code in (0, 1) else done)
 
 
@@ -381,9 +371,9 @@ def test_who_asks_until_an_audit_refutes_is_wrong_no_more_often_than_is_said():
     rng, folders, asked = np.random.default_rng(7), 20_000, 0.9
     wrong, made = np.zeros(folders, bool), []
     for before in range(400):
-        made.append(made_at(several.share(asked, before)))
+        made.append(made_at(several._share(asked, before)))
         wrong |= rng.random(folders) < 1 - made[-1].confidence
-    spent = several.spent(made)
+    spent = several._spent(made)
     assert spent <= 2 * (1 - asked)
     assert wrong.mean() <= spent + 4 * np.sqrt(spent * (1 - spent) / folders)
     assert wrong.mean() > 0.15  # the bound is not idle
@@ -399,8 +389,8 @@ def test_pressing_again_at_a_small_confidence_ends_before_anything_can_be_decide
         shown = read_results(tmp_path / "run").algorithms[0].audit
         made = [*shown.earlier, shown, *shown.later]
         assert made[-1].confidence == pytest.approx(1 - 0.45 / (n * (n + 1)))
-        assert several.spent(made) == pytest.approx(0.05 + 0.45 * (1 - 1 / (n + 1)))
-        assert made[-1].joint_confidence == pytest.approx(1 - several.spent(made))
+        assert several._spent(made) == pytest.approx(0.05 + 0.45 * (1 - 1 / (n + 1)))
+        assert made[-1].joint_confidence == pytest.approx(1 - several._spent(made))
 
 
 @pytest.mark.slow
@@ -441,24 +431,18 @@ def test_a_new_audit_that_is_stopped_at_its_views_is_done_and_its_draw_counts(tm
     for name in ("run", "whole"):
         run_scenario(parse(SMALL.replace("trials: 300", "trials: 50")), tmp_path / name)
     asked = {"trials": 60, "views": "links"}
-
-    def again(folder, progress=None):
-        sentences = []
-        Reaudit(RunFolder.open(folder), asked, progress or Silent(), sentences.append).run()
-        return sentences
-
     with pytest.raises(KeyboardInterrupt):
-        again(tmp_path / "run", StopAtViews())
+        again(tmp_path / "run", asked, StopAtViews())
     stopped = entry_of(tmp_path / "run")
     assert (stopped["audit"]["options"]["draw"], stopped["views"]) == (1, None)
     assert json.loads((tmp_path / "run" / "audit-noisy.json").read_text()) == stopped["audit"]
-    sentences = again(tmp_path / "run")
-    again(tmp_path / "whole")
+    _, sentences = again(tmp_path / "run", asked)
+    again(tmp_path / "whole", asked)
     assert any("from elsewhere follows" in one for one in sentences)
     after = entry_of(tmp_path / "run")
     assert after["views"] is not None
     assert after == entry_of(tmp_path / "whole")
-    assert len(again(tmp_path / "run")) == 1
+    assert len(again(tmp_path / "run", asked)[1]) == 1
 
 
 # ── what is said after another audit ───────────────────────────────────────────────────────────────────
@@ -538,9 +522,9 @@ def test_a_stop_while_files_are_brought_in_step_comes_after_that(tmp_path, monke
 
     monkeypatch.setattr(several, "_move", pressed)
     with pytest.raises(KeyboardInterrupt):
-        Reaudit(RunFolder.open(tmp_path / "run"), {"trials": 1000}, Silent(), lambda _: None).run()
+        again(tmp_path / "run", {"trials": 1000})
     monkeypatch.undo()
-    Reaudit(RunFolder.open(tmp_path / "whole"), {"trials": 1000}, Silent(), lambda _: None).run()
+    again(tmp_path / "whole", {"trials": 1000})
     assert entry_of(tmp_path / "run")["audit"] == entry_of(tmp_path / "whole")["audit"]
     for name in ("audit-noisy.json", "audit-noisy.draw0.json"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
@@ -549,16 +533,12 @@ def test_a_stop_while_files_are_brought_in_step_comes_after_that(tmp_path, monke
 def test_without_a_stop_nothing_happens_and_the_handler_is_the_former():
     inherited = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     try:
-        _check_the_handler()
+        before = signal.getsignal(signal.SIGINT)
+        with undisturbed():
+            assert signal.getsignal(signal.SIGINT) is not before
+        assert signal.getsignal(signal.SIGINT) is before
+        with pytest.raises(ValueError, match="its own"), undisturbed():
+            raise ValueError("its own")
+        assert signal.getsignal(signal.SIGINT) is before
     finally:
         signal.signal(signal.SIGINT, inherited)
-
-
-def _check_the_handler():
-    before = signal.getsignal(signal.SIGINT)
-    with undisturbed():
-        assert signal.getsignal(signal.SIGINT) is not before
-    assert signal.getsignal(signal.SIGINT) is before
-    with pytest.raises(ValueError, match="its own"), undisturbed():
-        raise ValueError("its own")
-    assert signal.getsignal(signal.SIGINT) is before

@@ -6,16 +6,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from scenarios.cli.app import app
 from scenarios.results.folder import read_results
 from scenarios.results.tables import GRADIENT_COLUMNS, RECORD_COLUMNS
 from scenarios.results.tree import dumps
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
+from tests.scenarios.command import cli
 
-runner = CliRunner()
 SMALL = """
 name: small
 seed: 5
@@ -48,8 +46,7 @@ def found_by_run(folder):
 
 
 def attacked(*asked):
-    done = runner.invoke(app, ["attack", *map(str, asked), "--json"])
-    assert done.exit_code == 0, done.stderr
+    done = cli("attack", *asked, "--json", ends=0)
     return json.loads(done.stdout)["algorithms"]
 
 
@@ -97,12 +94,10 @@ def test_other_attacks_can_be_named_and_the_informed_adversary_knows_all_but_one
     assert names == ["one_record", "informed"]
     assert report["reconstructions"]["attacks"][0]["verdict"] == "recovered"
     assert attacked(folder, "--attack", "gradients")[0]["reconstructions"] is None
-    wrong = runner.invoke(app, ["attack", str(folder), "--attack", "posterio"])
-    assert wrong.exit_code == 2
-    assert "did you mean 'posterior'?" in wrong.stderr
+    cli("attack", folder, "--attack", "posterio", ends=2, stderr="did you mean 'posterior'?")
 
 
-def test_a_transcript_alone_needs_its_scenario_and_gets_no_scores(folder, tmp_path):
+def test_a_transcript_alone_needs_its_scenario_and_is_scored_where_the_seed_makes_it_again(folder, tmp_path):
     file, scenario = folder / "transcript-plain.parquet", folder.parent / "small.yaml"
     asked = [file, "--scenario", scenario, "--out", tmp_path, "--algorithm"]
     (report,) = attacked(*asked, "plain")
@@ -112,22 +107,12 @@ def test_a_transcript_alone_needs_its_scenario_and_gets_no_scores(folder, tmp_pa
     assert report["gradients"]["worst"] < 1e-9
     (report,) = attacked(*asked, "told")
     assert "is not one of this algorithm" in report["gradients"]["refused"]
-    missing = runner.invoke(app, ["attack", str(file)])
-    assert missing.exit_code == 2
-    assert "--scenario" in missing.stderr
-
-
-def test_another_seed_makes_another_transcript_and_nothing_is_scored(folder, tmp_path):
-    file, scenario = folder / "transcript-plain.parquet", folder.parent / "small.yaml"
+    cli("attack", file, ends=2, stderr="--scenario")
     asked = [file, "--scenario", scenario, "-o", "seed=6", "--score", "--out", tmp_path, "--algorithm", "plain"]
     (report,) = attacked(*asked)
     assert not report["truth"]["remade"]
     assert "the seed makes another transcript here" in report["truth"]["why_not"]
     assert report["gradients"]["worst"] is None
-
-
-def test_many_records_of_an_agent_are_not_rebuilt_at_once(folder, tmp_path):
-    file, scenario = folder / "transcript-plain.parquet", folder.parent / "small.yaml"
     (report,) = attacked(
         file, "--scenario", scenario, "--out", tmp_path, "--algorithm", "plain", "--attack", "row_space"
     )
@@ -147,17 +132,19 @@ def test_an_insider_knows_its_own_state_with_the_truth_and_its_door_without(tmp_
 def test_a_scenario_is_run_without_its_audit_and_attacked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.yaml").write_text(text() + "audit: {trials: 50}\n")
-    done = runner.invoke(app, ["attack", "small.yaml", "--attack", "one_record", "--out", "out"])
-    assert done.exit_code == 0
-    assert "Scored: the truth was simulated again from the seed" in done.output
+    cli(
+        "attack", "small.yaml", "--attack", "one_record", "--out", "out", ends=0,
+        output="Scored: the truth was simulated again from the seed",
+    )  # fmt: skip
     entry = found_by_run(tmp_path / "out")[0]
     assert entry["audit"] is None
     assert entry["reconstructions"]["attacks"][0]["attack"] == "one_record"
     assert (tmp_path / "out" / "estimates-plain.parquet").exists()
     (tmp_path / "other.yaml").write_text("extends: small.yaml\nname: other\n")
-    refused = runner.invoke(app, ["attack", "other.yaml", "--attack", "one_record", "--out", "out"])
-    assert refused.exit_code == 2
-    assert "--out = 'out': holds the results of another scenario, 'small'" in refused.stderr
+    cli(
+        "attack", "other.yaml", "--attack", "one_record", "--out", "out", ends=2,
+        stderr="--out = 'out': holds the results of another scenario, 'small'",
+    )  # fmt: skip
     assert (tmp_path / "out" / "estimates-plain.parquet").exists()
 
 
@@ -255,13 +242,10 @@ def test_a_record_alone_needs_no_scenario_word_and_a_property_does(kept, tmp_pat
     assert found["adjacency"] == "remove"
     assert found["levels"][1]["found"]["rate"] == 1
     assert found["levels"][1]["alarms"] is None
-    wrong = runner.invoke(app, ["attack", *map(str, asked), "--attack", "property"])
-    assert wrong.exit_code == 2
-    assert "names no hypotheses to choose between" in wrong.stderr
+    cli("attack", *asked, "--attack", "property", ends=2, stderr="names no hypotheses to choose between")
 
 
 def test_the_terminal_has_a_sentence_for_each(kept):
-    done = runner.invoke(app, ["attack", str(kept)])
-    assert done.exit_code == 0
+    done = cli("attack", kept, ends=0)
     for words in ("Times and sizes alone", "Membership: ", "Property: named"):
         assert words in done.output

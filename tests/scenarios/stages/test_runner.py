@@ -40,7 +40,7 @@ class TestFindings:
         assert all(image.largest_error < 1e-6 for image in plain.images.agents)
         assert all(image.label_correct == 1 for image in plain.images.agents)
 
-    def test_dp_recal_is_unprotected(self, finished):
+    def test_dp_recal_is_unprotected_and_its_claim_is_of_the_activations_that_happened(self, finished):
         leaky = entry(finished[1], "leaky")
         audit = leaky.audit
         assert leaky.audit_status == "done"
@@ -50,6 +50,9 @@ class TestFindings:
         assert audit.epsilon_claimed < 1.01 < audit.epsilon_audited
         assert leaky.gradients.hidden == (1,) * 6
         assert all(image.skill > 1 - 1e-9 for image in leaky.images.agents)
+        # The noise was calibrated for per_agent; the claim counts what was really released.
+        assert leaky.run.largest_activations == 6
+        assert leaky.audit.epsilon_claimed == pytest.approx(1.0)
 
     def test_the_repair_is_not(self, finished):
         told = entry(finished[1], "told")
@@ -57,12 +60,6 @@ class TestFindings:
         assert told.audit.epsilon_audited <= told.audit.epsilon_claimed
         assert told.gradients.median > 1
         assert max(image.skill for image in told.images.agents) < 0.05
-
-    def test_the_claim_is_evaluated_at_the_activations_that_happened(self, finished):
-        """The noise was calibrated for per_agent; the claim counts what was really released."""
-        leaky = entry(finished[1], "leaky")
-        assert leaky.run.largest_activations == 6
-        assert leaky.audit.epsilon_claimed == pytest.approx(1.0)
 
 
 class TestFolder:

@@ -15,6 +15,7 @@ from netsim.transcript import Transcript
 from netsim.transcript.stored import StreamedTranscript
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
+from tests.netsim.transcript.test_stored import flat
 from tests.scenarios.small import SMALL
 
 ROOT = Path(__file__).parents[3]
@@ -27,10 +28,6 @@ problem: {data: {name: synthetic, norm_bound: 1.0, records: 40, dimension: 3}}
 algorithms: [{kind: dp_recal, name: walk, per_agent: 12}]
 """
 LONG = QUICK.replace("{kind: dp_recal, name: walk, per_agent: 12}", "{kind: recal, name: walk, activations: ACT}")
-
-
-def flat(rows):
-    return [(*r[:-1], *((n, v.shape, v.tobytes()) for n, v in sorted(r.values.items()))) for r in rows]
 
 
 def ran(tmp_path, spec="", text=QUICK):

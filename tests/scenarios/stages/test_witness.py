@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from attacks.audit.loss.aimed import WORST_CASE
 from attacks.audit.loss.comparison import compare_worlds
@@ -17,15 +16,14 @@ from attacks.audit.witness_values import Witness
 from netsim import randomness
 from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment
-from scenarios.cli.app import app
 from scenarios.files.library import library
 from scenarios.schema.load import expanded, parse, validated
-from scenarios.stages.witness import Audited, WitnessFile, confirm, file_of, fingerprint, make, save
+from scenarios.stages.witness import Audited, WitnessFile, _fingerprint, confirm, file_of, make, save
 from scenarios.stages.worlds import worlds
+from tests.scenarios.command import cli
 from tests.scenarios.small import SMALL
 
 ROOT = Path(__file__).parents[3]
-runner = CliRunner()
 CODED = """\
 name: coded
 seed: 3
@@ -72,10 +70,6 @@ def changed(folder, tmp_path, slug, change, seal=False):
     if seal:
         path.write_text(WitnessFile.read(path).sealed().text())
     return path
-
-
-def status(path, *options):
-    return runner.invoke(app, ["witness", str(path), *options])
 
 
 # ── what is confirmed ───────────────────────────────────────────────────────────────────────────────────
@@ -187,13 +181,11 @@ def sent(tree, number):
 def test_one_number_altered_is_noticed(folder, tmp_path, edit):
     slug, change = EDITS[edit]
     path = changed(folder, tmp_path, slug, change)
-    done = status(path)
-    assert done.exit_code == 2
+    done = cli("witness", path, ends=2)
     assert done.output.startswith("The file was altered after it was written. What follows is")
     assert "Not confirmed" in done.output
     assert "< " not in done.output
-    ended = status(path, "--json")
-    assert ended.exit_code == 2
+    ended = cli("witness", path, "--json", ends=2)
     assert json.loads(ended.output)["verdict"] == "not confirmed"
     assert json.loads(ended.output)["first_above"] is None
 
@@ -234,10 +226,10 @@ def test_a_sound_mechanism_has_no_witness_and_its_best_transcript_confirms_nothi
     file, shown = make(experiment, subject, found, found.where)
     assert shown is None
     path.write_text(file.text())
-    done = status(path)
-    assert done.exit_code == 0
-    assert "Not confirmed: The loss of this transcript is 0.9" in done.output
-    assert "not above the claimed ε = 1" in done.output
+    cli(
+        "witness", path, ends=0,
+        output=("Not confirmed: The loss of this transcript is 0.9", "not above the claimed ε = 1"),
+    )  # fmt: skip
 
 
 def test_of_what_an_active_adversary_did_there_is_no_witness(tmp_path):
@@ -270,12 +262,10 @@ WRONG = {
     "a change too large": (lambda t: t["pair"]["change"]["slope"].__setitem__(0, 0.4), "not adjacent"),
     "a change of nothing": (lambda t: t["pair"].update(change={}), "records: missing"),
     "a change by a class": (
-        lambda t: t["pair"]["change"].update(moved="Problem"),
-        "no objective that is",
+        lambda t: t["pair"]["change"].update(moved="Problem"), "no objective that is",
     ),
     "a change of a field": (
-        lambda t: t["pair"].update(change={"records": {"x": 1}}),
-        "not fields of",
+        lambda t: t["pair"].update(change={"records": {"x": 1}}), "not fields of",
     ),
     "the agent": (lambda t: t.update(agent=2), "agent 2 holds other records"),
     "the algorithm": (lambda t: t.update(algorithm="EXTRA"), "not in the scenario"),
@@ -289,7 +279,7 @@ WRONG = {
     "a missing field": (lambda t: t.pop("pair"), "Field required"),
     "a row": (lambda t: t["transcript"]["rows"][0].pop("time"), "time: missing"),
     "a dimension": (lambda t: came(t)["values"].update(x=[1.0]), "where points have 10"),
-}
+}  # fmt: skip
 
 
 def only(tree):
@@ -300,9 +290,7 @@ def only(tree):
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_is_no_witness_or_of_other_data_is_told_in_one_line(folder, tmp_path, wrong):
     change, message = WRONG[wrong]
-    done = status(changed(folder, tmp_path, "cpgt", change))
-    assert done.exit_code == 2
-    assert message in done.stderr
+    done = cli("witness", changed(folder, tmp_path, "cpgt", change), ends=2, stderr=message)
     assert done.stderr.strip().count("\n") == 0
 
 
@@ -310,23 +298,19 @@ def test_what_is_no_witness_or_of_other_data_is_told_in_one_line(folder, tmp_pat
 def test_what_is_no_json_is_told(tmp_path, text):
     path = tmp_path / "file.json"
     path.write_text(text)
-    assert status(path).exit_code == 2
-    assert status(tmp_path / "nowhere.json").exit_code == 2
+    cli("witness", path, ends=2)
+    cli("witness", tmp_path / "nowhere.json", ends=2)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda t: t.update(says="\ud800"),
-        lambda t: t["claim"].update({"\udfff": 1}),
-        lambda t: t["account"].update(deep=deep(45)),
-        lambda t: t["account"].update(deep=deep(900)),
+        lambda t: t.update(says="\ud800"), lambda t: t["claim"].update({"\udfff": 1}),
+        lambda t: t["account"].update(deep=deep(45)), lambda t: t["account"].update(deep=deep(900)),
     ],
-)
+)  # fmt: skip
 def test_text_that_is_none_and_lists_too_deep_are_no_witness(folder, tmp_path, change):
-    done = status(changed(folder, tmp_path, "cpgt", change))
-    assert done.exit_code == 2
-    assert "no JSON" in done.stderr
+    cli("witness", changed(folder, tmp_path, "cpgt", change), ends=2, stderr="no JSON")
 
 
 def deep(levels):
@@ -342,9 +326,7 @@ def test_a_defect_is_no_finding(folder, monkeypatch):
         raise ZeroDivisionError("of a defect")
 
     monkeypatch.setattr("scenarios.stages.witness.confirm", broken)
-    done = status(file_of(folder, "cpgt"))
-    assert done.exit_code == 70
-    assert "of a defect" in done.stderr
+    cli("witness", file_of(folder, "cpgt"), ends=70, stderr="of a defect")
 
 
 def test_the_rounds_of_the_claim_are_the_scenarios(folder, tmp_path):
@@ -385,8 +367,8 @@ def test_a_fingerprint_tells_data_apart_and_not_last_bits(folder):
     problem = Experiment.of(parse(SMALL).scenario).problem
     one = problem.objectives[0]
     near, far = (type(one)(one.features * factor, one.labels, one.ridge) for factor in (1 + 2**-50, 1 + 1e-5))
-    assert fingerprint([one]) == fingerprint([near]) != fingerprint([far])
-    assert fingerprint(problem.objectives) != fingerprint(problem.objectives[::-1])
+    assert _fingerprint([one]) == _fingerprint([near]) != _fingerprint([far])
+    assert _fingerprint(problem.objectives) != _fingerprint(problem.objectives[::-1])
 
 
 def test_numbers_written_another_way_are_the_same_file(folder, tmp_path):
@@ -410,10 +392,10 @@ def test_numbers_written_another_way_are_the_same_file(folder, tmp_path):
 
 # ── the command ─────────────────────────────────────────────────────────────────────────────────────────
 def test_the_command_tells_releases_sum_and_verdict(folder):
-    done = status(file_of(folder, "cpgt"))
-    assert done.exit_code == 1
-    assert "CPGT of cpgt-eq-23" in done.output
-    assert "Claim: ε = 1 at δ = 0 (CPGT, eq. 23" in done.output
+    done = cli(
+        "witness", file_of(folder, "cpgt"), ends=1,
+        output=("CPGT of cpgt-eq-23", "Claim: ε = 1 at δ = 0 (CPGT, eq. 23"),
+    )  # fmt: skip
     lines = done.output.splitlines()
     marked = [line for line in lines if "< above" in line]
     assert len(marked) == 1
@@ -424,7 +406,7 @@ def test_the_command_tells_releases_sum_and_verdict(folder):
 
 
 def test_the_command_marks_the_uncovered_message(folder):
-    lines = status(file_of(folder, "leaky")).output.splitlines()
+    lines = cli("witness", file_of(folder, "leaky")).output.splitlines()
     marked = [k for k, line in enumerate(lines) if "< uncovered" in line]
     assert len(marked) == 1
     found = confirm(WitnessFile.read(file_of(folder, "leaky")))
@@ -444,7 +426,7 @@ def test_rows_name_the_field_and_all_can_be_shown(folder):
     path = file_of(folder, "cpgt")
     releases = json.loads(path.read_text())["account"]["releases"]
     assert [one["field"] for one in releases[:4]] == ["x", "y", "x", "y"]
-    brief, whole = status(path).stdout, status(path, "--all").stdout
+    brief, whole = cli("witness", path).stdout, cli("witness", path, "--all").stdout
     assert "which is claimed of the whole run" in brief
     rows = [line.split() for line in whole.splitlines() if line.strip()[:1].isdigit()]
     assert [(int(row[0]), row[1]) for row in rows] == [(one["activation"], one["field"]) for one in releases]
@@ -470,10 +452,9 @@ class TestProof:
 
     def test_what_the_checker_proves_is_printed(self, folder):
         for slug, word in (("cpgt", "refuted"), ("leaky", "unprotected")):
-            done = status(file_of(folder, slug), "--prove")
+            done = cli("witness", file_of(folder, slug), "--prove")
             assert (done.exit_code, done.output.split(":")[:2]) == (1, ["Proven", f" {word}"])
-        found = status(file_of(folder, "coded"), "--prove", "--json")
-        assert found.exit_code == 0
+        found = cli("witness", file_of(folder, "coded"), "--prove", "--json", ends=0)
         assert json.loads(found.stdout) == {
             "proven": False,
             "says": "exchange message 0: a code by Float16, of Laplace noise, is not read here",
@@ -483,20 +464,18 @@ class TestProof:
         path, out = file_of(folder, "cpgt"), tmp_path / "proof.json"
         assert "proof" not in json.loads(path.read_text())
         assert self.check.main([str(path)]) == 1
-        assert status(path, "--out", str(out)).exit_code == 1
+        cli("witness", path, "--out", str(out), ends=1)
         assert WitnessFile.read(out).intact
         assert self.check.main([str(out)]) == 0
-        assert status(out, "--prove").exit_code == 1
+        cli("witness", out, "--prove", ends=1)
 
     def test_an_altered_file_and_other_data_are_no_witness(self, folder, tmp_path):
         path = changed(folder, tmp_path, "cpgt", lambda tree: tree.update(replica=3))
-        assert status(path, "--prove").exit_code == 2
+        cli("witness", path, "--prove", ends=2)
         out = tmp_path / "proof.json"
-        assert status(file_of(folder, "cpgt"), "--out", str(out)).exit_code == 1
+        cli("witness", file_of(folder, "cpgt"), "--out", str(out), ends=1)
         tree = json.loads(out.read_text())
         tree["proof"]["objective"]["answers"][0] += 1e-3
         out.write_text(json.dumps(tree))
         out.write_text(WitnessFile.read(out).sealed().text())
-        done = status(out, "--prove")
-        assert done.exit_code == 2
-        assert "not what the scenario gives here" in done.output
+        cli("witness", out, "--prove", ends=2, output="not what the scenario gives here")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from attacks.audit.loss import aimed
 from attacks.audit.witness import Place, TranscriptSet, _log_threshold
@@ -20,13 +19,13 @@ from netsim.codecs import FLOAT64
 from netsim.errors import ScenarioError
 from netsim.models.model import Zero
 from scenarios.build.experiment import Experiment
-from scenarios.cli.app import app
 from scenarios.schema.load import parse
-from scenarios.stages.witness import Audited, WitnessFile, completed, confirm, file_of, make_set, save
+from scenarios.stages.witness import Audited, WitnessFile, _make_set, completed, confirm, file_of, save
 from tests.attacks.audit.test_check_witness import altered, worlds
+from tests.scenarios.command import cli
 
 check = pytest.importorskip("attacks.audit.check_set", reason="needs python-flint or mpmath: the extra `proof`")
-runner, ROOT = CliRunner(), Path(__file__).parents[3]
+ROOT = Path(__file__).parents[3]
 GAUSSIAN = """\
 name: by-frequency
 seed: 3
@@ -159,7 +158,7 @@ def test_it_says_what_is_proven_what_is_statistical_and_what_is_trusted(tree):
 def test_plain_transcripts_are_a_set_too(tmp_path, monkeypatch):
     """Where no noise is tilted all weights are 1, and more transcripts are asked."""
     monkeypatch.setattr(aimed.Aiming, "tilted", lambda self, _delta, most: self.simulate(aimed.TILTED, most, plain))
-    file = make_set(*found(GAUSSIAN))
+    file = _make_set(*found(GAUSSIAN))
     assert file.chunk == 0
     assert file.sample["tilting"] is None
     assert set(file.sample["log_weights"]) == {0.0}
@@ -182,11 +181,11 @@ def test_a_file_is_small_and_read_and_written_to_the_same_bytes(folder):
 
 def test_the_command_confirms_and_proves_it(folder):
     path = file_of(folder, "noisy")
-    done = runner.invoke(app, ["witness", str(path)])
-    assert done.exit_code == 1
-    assert "above the claimed ε = 1 at δ = 0.001, if they are the first that the seed drew." in done.output
-    proven = runner.invoke(app, ["witness", str(path), "--prove", "--json"])
-    assert proven.exit_code == 1
+    cli(
+        "witness", path, ends=1,
+        output="above the claimed ε = 1 at δ = 0.001, if they are the first that the seed drew.",
+    )  # fmt: skip
+    proven = cli("witness", path, "--prove", "--json", ends=1)
     assert json.loads(proven.output)["proven"]
 
 
@@ -211,13 +210,10 @@ MALFORMED = {
     "a shift of no number": lambda s: s["tilting"]["shifts"].update({"0": ["x"]}),
     "a shift of no release": lambda s: s["tilting"]["shifts"].update({"99": s["tilting"]["shifts"]["0"]}),
     "an infinite tilt": lambda s: s["tilting"].update(theta="inf"),
-    "a tilt the other way": lambda s: s["tilting"].update(theta=-0.5),
-    "no base64": lambda s: s.update(numbers="?"),
-    "no text": lambda s: s.update(numbers=7),
-    "no count": lambda s: s.update(transcripts="2"),
-    "no transcript": lambda s: s.update(transcripts=0),
-    "no numbers": lambda s: s.pop("numbers"),
-}
+    "a tilt the other way": lambda s: s["tilting"].update(theta=-0.5), "no base64": lambda s: s.update(numbers="?"),
+    "no text": lambda s: s.update(numbers=7), "no count": lambda s: s.update(transcripts="2"),
+    "no transcript": lambda s: s.update(transcripts=0), "no numbers": lambda s: s.pop("numbers"),
+}  # fmt: skip
 
 
 @pytest.mark.few(6)
@@ -227,7 +223,7 @@ def test_a_malformed_set_is_told_in_one_line(tree, tmp_path, what):
     path = tmp_path / "file.json"
     path.write_text(WitnessFile.model_validate(tree).sealed().text())
     for options in ([], ["--prove"]):
-        done = runner.invoke(app, ["witness", str(path), *options])
+        done = cli("witness", path, *options)
         assert done.exit_code in (0, 2), done.output
         assert "Traceback" not in done.output
         assert done.exit_code == 2 or "ot confirmed" in done.output
@@ -273,7 +269,7 @@ def test_the_seed_draws_it_again_and_no_other_set(folder, tree):
 
 def test_a_claim_that_holds_has_no_set():
     """EXTRA, with the same accounting, on the same pair."""
-    assert make_set(*found(GAUSSIAN.replace("kind: nids", "kind: extra"))) is None
+    assert _make_set(*found(GAUSSIAN.replace("kind: nids", "kind: extra"))) is None
 
 
 def test_a_set_pays_for_every_look():

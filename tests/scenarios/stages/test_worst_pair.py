@@ -7,20 +7,19 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.pair import FIRST_CHUNK, estimated
+from attacks.audit.pair import FIRST_CHUNK, _estimated
 from netsim.problems import Tilted
 from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
-from scenarios.cli.app import app
 from scenarios.schema import Scenario
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.witness import WitnessFile, completed, confirm
 from scenarios.stages.worlds import AuditOptions, holding, worlds
 from scenarios.stages.worlds import audited as audited_pair
 from scenarios.stages.worst_pair import SATURATED, holds_for_any_change, pair_for, share_left
+from tests.scenarios.command import cli
 
 MINE = """\
 from dataclasses import dataclass
@@ -121,9 +120,6 @@ class Twice(Sound):
 
 
 class Asserts(Sound):
-    def released(self, node, gradient, before):
-        return node.privatize(gradient, self.noise(node))
-
     async def run(self, node):
         assert np.all(np.abs(await node.gradient(node.zeros())) < 1e5)
         await super().run(node)
@@ -185,9 +181,6 @@ class Frozen(HalfSensitivity):
 class Guarded(HalfSensitivity):
     \"\"\"Refuses data that are out of all reason.\"\"\"
 
-    def released(self, node, gradient, before):
-        return node.privatize(gradient, self.noise(node))
-
     async def run(self, node):
         if np.any(np.abs(await node.gradient(node.zeros())) > 1e5):
             raise ValueError("gradient out of range")
@@ -245,16 +238,9 @@ ROUNDS = 4
 TRUE = 4.0
 """ε of `Sound`: four releases of what is clipped to 1 in ℓ1, Laplace noise of scale 2."""
 WRONG = {
-    "Telescoping": 1.0,
-    "HalfSensitivity": 2.0,
-    "LessNoise": TRUE,
-    "OneAgent": TRUE,
-    "Reused": TRUE,
-    "Increments": 1.0,
-    "Frozen": 2.0,
-    "Guarded": 2.0,
-    "OneCoordinate": TRUE,
-}
+    "Telescoping": 1.0, "HalfSensitivity": 2.0, "LessNoise": TRUE, "OneAgent": TRUE, "Reused": TRUE,
+    "Increments": 1.0, "Frozen": 2.0, "Guarded": 2.0, "OneCoordinate": TRUE,
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -266,7 +252,7 @@ def here(tmp_path, monkeypatch):
 def audited(name, *words):
     """Exit status and the row of `netsim audit mine.py:NAME`."""
     command = ["audit", f"mine.py:{name}", "--trials", "50", "--jobs", "1", "--out", f"out/{name}", "--json", *words]
-    done = CliRunner().invoke(app, command)
+    done = cli(*command)
     return done.exit_code, json.loads(done.stdout)["algorithms"][0]
 
 
@@ -349,6 +335,12 @@ def made(name, claim=None, **audit):
     return experiment, subject, subject.simulation.claim(experiment.adjacency, ROUNDS, 0.0)
 
 
+def judged(name, **audit):
+    experiment, subject, claim = made(name, search={"candidates": 8}, **audit)
+    pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
+    return audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
+
+
 @pytest.mark.slow
 def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
     """A claim that ignores the change, of code that forgets to clip: a change of a million would be a false alarm
@@ -375,9 +367,7 @@ def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
     ],
 )
 def test_a_claim_of_any_change_is_not_consistent_where_no_bound_was_seen(name, adjacency, verdict):
-    experiment, subject, claim = made(name, adjacency=adjacency, search={"candidates": 8})
-    pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
-    found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
+    found = judged(name, adjacency=adjacency)
     assert found.judgement.verdict.value == verdict
     assert ("no bound of what is released was seen" in found.judgement.reason) is (verdict == "underpowered")
 
@@ -401,19 +391,14 @@ def test_amplification_by_sampling_is_no_product_of_rates(name, verdict):
 
 
 def test_code_may_fail_in_any_way_at_answers_that_no_objective_gives():
-    experiment, subject, claim = made("Asserts", adjacency={"change": 2.0}, search={"candidates": 8})
-    pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
-    found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
+    found = judged("Asserts", adjacency={"change": 2.0})
     assert found.judgement.verdict.value in ("consistent", "underpowered")
     assert "AssertionError" in found.unbounded
 
 
 @pytest.mark.parametrize(("name", "verdict"), [("Stretches", "refuted"), ("StretchesNot", "proven")])
 def test_a_change_is_looked_for_where_a_clip_stretches_it(name, verdict):
-    experiment, subject, claim = made(name, adjacency={"change": 2.0}, search={"candidates": 8}, trials=400)
-    pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
-    found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
-    assert found.judgement.verdict.value == verdict
+    assert judged(name, adjacency={"change": 2.0}, trials=400).judgement.verdict.value == verdict
 
 
 def test_a_clip_is_seen_in_what_is_sent():
@@ -453,7 +438,7 @@ def test_both_worlds_move_so_that_all_of_the_clip_is_used():
     np.testing.assert_array_equal(zero.slope, -one.slope)
     simulation = holding(subject.simulation, 2, zero)
     sample = worlds(simulation, 2, one, 4)(0, FIRST_CHUNK)
-    assert estimated(compare_worlds(sample, 2, zero, one), 0.0)[0] == pytest.approx(TRUE, rel=1e-4)
+    assert _estimated(compare_worlds(sample, 2, zero, one), 0.0)[0] == pytest.approx(TRUE, rel=1e-4)
 
 
 # ── a law: true and tight claims are not refuted ────────────────────────────────────────────────────────

@@ -20,7 +20,6 @@ PAGE = (ROOT / "docs" / "cluster.md").read_text()
 SCENARIO = SMALL + NOISY.replace("rounds: 5", "rounds: 40")
 SWEEP = "scenario: small.yaml\ngrid: {links.loss: [0.0, 0.2], topology.agents: [3, 5]}\nrepeats: 6\n"
 POINTS = 24
-
 pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 on_slurm = pytest.mark.skipif(slurm.missing() is not None, reason=f"no SLURM here: {slurm.missing()}")
 

@@ -4,13 +4,12 @@ import json
 import math
 
 import pytest
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli.app import app
-from scenarios.render.page.several import SweptTable, constant, figures, sweep_page
+from scenarios.render.page.several import SweptTable, _constant, figures, sweep_page
 from scenarios.results import tables
-from scenarios.sweep.folder import COLUMNS, PointResult, write
+from scenarios.sweep.folder import COLUMNS, PointResult, _write
+from tests.scenarios.command import cli
 
 SCALES, ROUNDS = (0.02, 0.05, 0.2, 1.0), (4, 8, 16, 32)
 
@@ -38,7 +37,7 @@ def test_two_fields_of_several_values_are_a_heat_map_of_each_algorithm():
     first = charts[0].drawing.figure.axes[0]
     assert [text.get_text() for text in first.texts][:4] == ["0.005", "0.0025", "0.0013", "6.3 × 10⁻⁴"]
     assert sum(text.get_text() == "∞" for text in charts[1].drawing.figure.axes[0].texts) == 4
-    assert "other: final relative error 2" in constant(table())
+    assert "other: final relative error 2" in _constant(table())
 
 
 def test_one_field_is_a_line_with_the_median_and_whiskers():
@@ -83,26 +82,25 @@ def folder(tmp_path_factory):
         for r in rows()
     ]  # fmt: skip
     points.append(PointResult({"links.a.scale": 9.0, "rounds": 4}, 99, 0, "failed", "<out of memory>"))
-    write(points, ["links.a.scale", "rounds"], place / "sweep.parquet")
+    _write(points, ["links.a.scale", "rounds"], place / "sweep.parquet")
     text = {"scenario": {"name": "small"}, "command": "netsim sweep small.yaml", "versions": {"netsim-lab": "7.1"}}
     (place / "sweep.json").write_text(json.dumps(text))
     assert "final_error" in COLUMNS
     return place
 
 
-def report(folder, *options):
-    return CliRunner().invoke(app, ["report", str(folder), *options])
+def report(folder, *options, **said):
+    return cli("report", folder, *options, **said)
 
 
 def test_the_command_writes_page_and_figures(folder):
-    done = report(folder, "--figures", "--format", "svg", "--into", str(folder / "drawn"))
-    assert done.exit_code == 0, done.output
+    report(folder, "--figures", "--format", "svg", "--into", str(folder / "drawn"), ends=0)
     text = (folder / "report.html").read_text()
     assert "A sweep of small" in text
     assert "&lt;out of memory&gt;" in text
     assert "netsim-lab 7.1" in text
     assert len(list((folder / "drawn").glob("*.svg"))) == 3
-    assert report(folder, "--over", "rounds", "--of", "final_error").exit_code == 0
+    report(folder, "--over", "rounds", "--of", "final_error", ends=0)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +112,7 @@ def test_the_command_writes_page_and_figures(folder):
     ],
 )
 def test_mistakes_are_named(folder, options, said):
-    done = report(folder, *options)
-    assert done.exit_code == 2
+    done = report(folder, *options, ends=2)
     assert said in done.output.replace("\n", " ")
 
 

@@ -6,19 +6,18 @@ from functools import partial
 
 import pytest
 from pyarrow import parquet
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.build.duration import Silent
-from scenarios.cli import sweep as command
-from scenarios.cli.app import app
+from scenarios.cli import run as command
 from scenarios.schema.load import parse
 from scenarios.sweep import folder as folders
 from scenarios.sweep import run as clusters
 from scenarios.sweep import run as running
 from scenarios.sweep.folder import PointResult, Points, packed
 from scenarios.sweep.points import Shard, Sweep, points
-from scenarios.sweep.run import Cluster, Order, at_worker, run_sweep
+from scenarios.sweep.run import _at_worker, _Cluster, _Order, run_sweep
+from tests.scenarios.command import cli
 from tests.scenarios.sweep.small import NOISY, SMALL
 
 SCENARIO = SMALL + NOISY
@@ -87,14 +86,14 @@ def test_shares_at_the_same_time_in_one_folder(tmp_path, alone):
 def test_a_point_that_comes_while_the_table_is_written_is_in_it(tmp_path, monkeypatch, alone):
     """The other share ends between the look at its points and the table's last byte."""
     run_sweep(FIVE, BASE, tmp_path / "other", jobs=1)
-    write = folders.write
+    write = folders._write
 
     def meanwhile(*arguments):
         write(*arguments)
         for path in (tmp_path / "other" / "points").iterdir():
             path.replace(tmp_path / "out" / "points" / path.name)
 
-    monkeypatch.setattr(folders, "write", meanwhile)
+    monkeypatch.setattr(folders, "_write", meanwhile)
     assert run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(1, 5)).there == 5
     assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
 
@@ -125,17 +124,10 @@ def test_of_two_sweeps_that_begin_in_one_folder_at_once_one_goes_on(tmp_path, mo
 def test_the_command_wants_a_folder_for_shares(tmp_path):
     (tmp_path / "small.yaml").write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4]}\n")
-    nowhere = CliRunner().invoke(app, ["sweep", str(tmp_path / "sweep.yaml"), "--shard", "1/2"])
-    assert nowhere.exit_code == 2
-    assert "--out FOLDER" in nowhere.output
+    cli("sweep", tmp_path / "sweep.yaml", "--shard", "1/2", ends=2, output="--out FOLDER")
     out = ["--out", str(tmp_path / "out"), "--jobs", "1", "--shard"]
-    wrong = CliRunner().invoke(app, ["sweep", str(tmp_path / "sweep.yaml"), *out, "3/2"])
-    assert wrong.exit_code == 2
-    assert "--shard" in wrong.output
-    one = CliRunner().invoke(app, ["sweep", str(tmp_path / "sweep.yaml"), *out, "1/2"])
-    assert one.exit_code == 0
-    assert "1 of the sweep's 2 points" in one.output
-    assert "netsim sweep" in one.output
+    cli("sweep", tmp_path / "sweep.yaml", *out, "3/2", ends=2, output="--shard")
+    cli("sweep", tmp_path / "sweep.yaml", *out, "1/2", ends=0, output=("1 of the sweep's 2 points", "netsim sweep"))
 
 
 def test_a_scheduler_file_that_is_not_there_is_said(tmp_path, monkeypatch):
@@ -144,9 +136,7 @@ def test_a_scheduler_file_that_is_not_there_is_said(tmp_path, monkeypatch):
     (tmp_path / "small.yaml").write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4]}\n")
     nobody = ["sweep", str(tmp_path / "sweep.yaml"), "--cluster", str(tmp_path / "cluster.json")]
-    done = CliRunner().invoke(app, nobody)
-    assert done.exit_code == 2
-    assert "no such file" in done.output
+    cli(*nobody, ends=2, output="no such file")
 
 
 # ── resumed ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -169,11 +159,11 @@ def test_infinities_and_nan_come_back_as_numbers(tmp_path):
 
 # ── a worker of a cluster ───────────────────────────────────────────────────────────────────────────────
 def order(keep=False, versions=None, directory="."):
-    return Order(points(FIVE, BASE)[0], keep, versions or clusters.versions(), directory)
+    return _Order(points(FIVE, BASE)[0], keep, versions or clusters.versions(), directory)
 
 
 def test_a_worker_with_other_versions_computes_nothing():
-    found, archive, _ = at_worker(running.one_point, order(versions={"numpy": "0.1"}))
+    found, archive, _ = _at_worker(running._one_point, order(versions={"numpy": "0.1"}))
     assert found.status == "failed"
     assert "other versions: numpy is" in found.error
     assert archive is None
@@ -181,7 +171,7 @@ def test_a_worker_with_other_versions_computes_nothing():
 
 @pytest.mark.slow
 def test_a_folder_to_keep_comes_back_from_a_worker(tmp_path):
-    found, archive, _ = at_worker(running.one_point, order(keep=True))
+    found, archive, _ = _at_worker(running._one_point, order(keep=True))
     assert found.status == "complete"
     (point, *_) = found = points(FIVE, BASE)
     for _ in range(2):  # a former one is replaced
@@ -199,8 +189,8 @@ def test_a_relative_path_means_the_asker_s(tmp_path, monkeypatch):
         return PointResult.failed(point, "looked")
 
     before = clusters.os.getcwd()
-    at_worker(look, order(directory=str(tmp_path)))
-    at_worker(look, order(directory=str(tmp_path / "nowhere")))
+    _at_worker(look, order(directory=str(tmp_path)))
+    _at_worker(look, order(directory=str(tmp_path / "nowhere")))
     assert seen == [str(tmp_path), before]
     assert clusters.os.getcwd() == before
 
@@ -277,7 +267,7 @@ def test_points_blamed_for_a_killed_worker_are_tried_alone(tmp_path, errors, fai
     found = points(FIVE, BASE)
     printed = Told()
     client = Answering(errors, {1, 2})
-    workers = Cluster(running.one_point, client, Points(tmp_path, found, []), False, printed)
+    workers = _Cluster(running._one_point, client, Points(tmp_path, found, []), False, printed)
     done = {one.point: one for one in workers.each(found)}
     assert sorted(done) == [0, 1, 2, 3, 4]
     assert [k for k in sorted(done) if done[k].status == "failed"] == failed

@@ -12,15 +12,14 @@ from functools import partial
 import numpy as np
 import pytest
 from pyarrow import parquet
-from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.cli.app import app
 from scenarios.schema.load import parse
 from scenarios.sweep import folder as folders
 from scenarios.sweep import run as running
 from scenarios.sweep.points import Sweep, load_sweep, points
 from scenarios.sweep.run import run_sweep
+from tests.scenarios.command import cli
 from tests.scenarios.sweep.small import NOISY, SMALL
 
 SCENARIO = SMALL + NOISY + "  - {kind: recal, name: walk, activations: 40}\n"
@@ -28,13 +27,10 @@ BASE = parse(SCENARIO)
 GRID = Sweep.model_validate({"scenario": "small", "grid": {"links.loss": [0.0, 0.3], "topology.agents": [3, 5]}})
 RELIABLE = Sweep.model_validate(
     {
-        "scenario": "small",
-        "grid": {"topology.agents": [3, 5]},
-        "random": {"problem.ridge": {"law": "loguniform", "low": 0.01, "high": 1.0}},
-        "draws": 2,
-        "repeats": 2,
+        "scenario": "small", "grid": {"topology.agents": [3, 5]},
+        "random": {"problem.ridge": {"law": "loguniform", "low": 0.01, "high": 1.0}}, "draws": 2, "repeats": 2,
     }
-)
+)  # fmt: skip
 
 
 # ── points ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -156,7 +152,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     run_sweep(GRID.model_copy(update={"grid": {"topology.agents": [3, 5]}}), BASE, tmp_path / "out", jobs=1)
     before = read(tmp_path / "out")
     done = []
-    monkeypatch.setattr(running, "one_point", lambda point, keep: done.append(point.index))
+    monkeypatch.setattr(running, "_one_point", lambda point, keep: done.append(point.index))
     again = run_sweep(GRID.model_copy(update={"grid": {"topology.agents": [3, 5]}}), BASE, tmp_path / "out", jobs=1)
     assert done == []
     assert again.complete == 2
@@ -200,8 +196,7 @@ def test_an_interrupted_sweep_keeps_its_points_and_goes_on(tmp_path, stop):
     assert "Continue with: netsim sweep" in said[1]
     kept = read(out).num_rows
     assert 2 * 2 <= kept < 12 * 2
-    again = CliRunner().invoke(app, [*command[3:], "--jobs", "1"])
-    assert again.exit_code == 0, again.output
+    cli(*command[3:], "--jobs", "1", ends=0)
     assert read(out).num_rows == 12 * 2
 
 
@@ -225,13 +220,13 @@ def killed_always(point, keep):
     return REAL(point, keep)
 
 
-REAL = running.one_point
+REAL = running._one_point
 FOUR = Sweep.model_validate({"scenario": "small", "grid": {"topology.agents": [3, 4, 5, 6]}})
 
 
 @pytest.mark.slow
 def test_a_killed_process_sinks_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "one_point", partial(killed_once, str(tmp_path / "killed")))
+    monkeypatch.setattr(running, "_one_point", partial(killed_once, str(tmp_path / "killed")))
     found = run_sweep(FOUR, BASE, tmp_path / "out", jobs=2)
     assert (tmp_path / "killed").exists()
     assert (found.complete, found.failed) == (4, ())
@@ -239,7 +234,7 @@ def test_a_killed_process_sinks_nothing(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_point_that_kills_whoever_runs_it_is_a_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "one_point", killed_always)
+    monkeypatch.setattr(running, "_one_point", killed_always)
     monkeypatch.setattr(running, "_DEATHS", 1)  # a pool less to begin anew
     found = run_sweep(FOUR, BASE, tmp_path / "out", jobs=2)
     assert (found.complete, found.failed) == (3, (1,))
@@ -253,19 +248,16 @@ def test_the_command_prints_and_keeps(tmp_path):
     (tmp_path / "small.yaml").write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4]}\n")
     out = tmp_path / "out"
-    done = CliRunner().invoke(
-        app, ["sweep", str(tmp_path / "sweep.yaml"), "-o", "seed=7", "--out", str(out), "--jobs", "1"]
-    )
-    assert done.exit_code == 0, done.output
-    assert "2 of 2 points done" in done.output
+    cli(
+        "sweep", tmp_path / "sweep.yaml", "-o", "seed=7", "--out", out, "--jobs", "1", ends=0,
+        output="2 of 2 points done",
+    )  # fmt: skip
     kept = json.loads((out / "sweep.json").read_text())
     assert kept["sweep"]["grid"] == {"topology.agents": [3, 4]}
     assert (kept["scenario"]["seed"], "-o seed=7" in kept["command"]) == (7, True)
-    wrong = CliRunner().invoke(app, ["sweep", str(tmp_path / "nothing.yaml")])
-    assert wrong.exit_code == 2
-    assert "no readable file" in wrong.output
+    cli("sweep", tmp_path / "nothing.yaml", ends=2, output="no readable file")
     nobody = ["sweep", str(tmp_path / "sweep.yaml"), "--cluster", "nonsense://x"]
-    assert CliRunner().invoke(app, nobody).exit_code == 2
+    cli(*nobody, ends=2)
 
 
 @pytest.mark.slow

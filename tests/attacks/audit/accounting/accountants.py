@@ -9,7 +9,6 @@ from attacks.audit.accounting.products import Product
 _rng = np.random.default_rng(20)
 SPACING = 1e-3
 """Of the losses that the accountant discretizes to. Its pessimistic values, by connected dots, are upper bounds."""
-
 mixes = {
     "500 mixed": Product.gaussian(_rng.exponential(0.12, 250), 1.0)
     * Product.laplace(_rng.choice([0.02, 0.05, 0.1, 0.2], 250), 1.0),

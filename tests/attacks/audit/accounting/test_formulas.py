@@ -105,16 +105,12 @@ def test_zcdp_values():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: gaussian_delta(-1.0, 1.0),
-        lambda: gaussian_delta(1.0, -1.0),
-        lambda: gaussian_delta(math.nan, 1.0),
-        lambda: gaussian_epsilon(1.0, 1.5),
-        lambda: epsilon_from_losses(np.array([1.0, np.nan]), 0.1, 0.95),
-        lambda: epsilon_from_losses(np.array([]), 0.1, 0.95),
-        lambda: epsilon_from_losses(np.ones(3), 0.1, 95.0),
+        lambda: gaussian_delta(-1.0, 1.0), lambda: gaussian_delta(1.0, -1.0), lambda: gaussian_delta(math.nan, 1.0),
+        lambda: gaussian_epsilon(1.0, 1.5), lambda: epsilon_from_losses(np.array([1.0, np.nan]), 0.1, 0.95),
+        lambda: epsilon_from_losses(np.array([]), 0.1, 0.95), lambda: epsilon_from_losses(np.ones(3), 0.1, 95.0),
         lambda: epsilon_from_losses(np.ones(3), 1.5, 0.95),
     ],
-)
+)  # fmt: skip
 def test_nonsense_is_refused(call):
     with pytest.raises(PrivacyError):
         call()

@@ -211,17 +211,12 @@ def test_extremes_have_a_value(product, delta):
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: Product(-1.0),
-        lambda: Product(math.nan),
-        lambda: Product(0.0, (1.0, -1.0)),
-        lambda: Product.laplace(1.0, -1.0),
-        lambda: Product.gaussian(math.nan, 1.0),
-        lambda: Product().rounds(-1),
-        lambda: Product().scaled(-1.0),
-        lambda: product_delta(Product(1.0), -0.1),
+        lambda: Product(-1.0), lambda: Product(math.nan), lambda: Product(0.0, (1.0, -1.0)),
+        lambda: Product.laplace(1.0, -1.0), lambda: Product.gaussian(math.nan, 1.0), lambda: Product().rounds(-1),
+        lambda: Product().scaled(-1.0), lambda: product_delta(Product(1.0), -0.1),
         lambda: product_epsilon(Product(1.0), 1.1),
     ],
-)
+)  # fmt: skip
 def test_nonsense_is_refused(wrong):
     with pytest.raises(PrivacyError):
         wrong()
@@ -273,12 +268,9 @@ def test_an_approximate_claim_has_a_loss_and_no_event(accounting):
 @pytest.mark.parametrize(
     "product",
     [
-        Product(1.3),
-        Product(0.0, (0.4,)),
-        Product(0.0, (0.4, 0.4, 0.4, 1.1)),
-        Product(0.5, (0.7, 0.7, 0.2)),
+        Product(1.3), Product(0.0, (0.4,)), Product(0.0, (0.4, 0.4, 0.4, 1.1)), Product(0.5, (0.7, 0.7, 0.2)),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("delta", [1e-6, 1e-2])
 def test_releases_are_priced_as_here(product, delta):
     assert priced(product_event(product), delta) == pytest.approx(product_epsilon(product, delta), abs=2e-3)

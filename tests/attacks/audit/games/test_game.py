@@ -65,13 +65,11 @@ def games(worlds, repetitions: int, *, delta: float = 0.0, confidence: float = 0
         pytest.param(lambda rng: leaky(1.0, 0.05, 500, rng), 0.05, 1.0, id="leaky"),
         pytest.param(lambda rng: shy(1.0, 0.05, 2000, rng), 0.05, 1.0, id="shy"),
         pytest.param(
-            lambda rng: (rng.normal(0, 1, 500), rng.normal(1, 1, 500)),
-            0.1,
-            gaussian_epsilon(1.0, 0.1),
+            lambda rng: (rng.normal(0, 1, 500), rng.normal(1, 1, 500)), 0.1, gaussian_epsilon(1.0, 0.1),
             id="Gaussian",
         ),
     ],
-)
+)  # fmt: skip
 def test_false_alarms_stay_at_or_below_nominal(worlds, delta, truth):
     """400 games at 90 %: more than the allowance with probability below 1e-4, if each errs at most 10 %."""
     results = games(worlds, 400, delta=delta, confidence=0.9)
@@ -192,11 +190,9 @@ def test_one_world_alone_can_give_itself_away():
     assert result.epsilon_audited > 5
     assert (result.rates.world, result.rates.alarm_rate_upper) == (1, pytest.approx(0.0, abs=2e-3))
     mirrored = play(
-        *(-w for w in reversed(worlds(np.random.default_rng(0)))),
-        delta=0.0,
-        confidence=0.95,
+        *(-w for w in reversed(worlds(np.random.default_rng(0)))), delta=0.0, confidence=0.95,
         rng=np.random.default_rng(0),
-    )
+    )  # fmt: skip
     assert mirrored.direction == "world 0"
     assert mirrored.rates.world == 0
 
@@ -211,16 +207,12 @@ def test_rates_are_the_logarithm_of_their_own_bounds():
 @pytest.mark.parametrize(
     ("zero", "one", "more"),
     [
-        (np.array([np.nan] * 20), np.zeros(20), {}),
-        (np.zeros(20), np.array([np.nan] * 20), {}),
-        (np.zeros(0), np.zeros(20), {}),
-        (np.zeros(1), np.zeros(20), {}),
-        (np.zeros(5), np.zeros(5), {"holdout": 0.2}),
-        (np.zeros(20), np.zeros(20), {"holdout": 1.0}),
-        (np.zeros(20), np.zeros(20), {"delta": 1.0}),
-        (np.zeros(20), np.zeros(20), {"confidence": 1.0}),
+        (np.array([np.nan] * 20), np.zeros(20), {}), (np.zeros(20), np.array([np.nan] * 20), {}),
+        (np.zeros(0), np.zeros(20), {}), (np.zeros(1), np.zeros(20), {}),
+        (np.zeros(5), np.zeros(5), {"holdout": 0.2}), (np.zeros(20), np.zeros(20), {"holdout": 1.0}),
+        (np.zeros(20), np.zeros(20), {"delta": 1.0}), (np.zeros(20), np.zeros(20), {"confidence": 1.0}),
     ],
-)
+)  # fmt: skip
 def test_unplayable_games_are_refused(zero, one, more):
     with pytest.raises(PrivacyError):
         play(zero, one, **{"delta": 0.0, "confidence": 0.95, "rng": np.random.default_rng(0), **more})

@@ -104,12 +104,9 @@ LAWS = {
     "one side only": ({-0.1: 0.9, 3.0: 0.1}, {-0.1: 0.7, 3.0: 0.3}, math.log(3), 0.0),
     "an outright answer": ({-math.inf: 0.1, 0.0: 0.9}, {0.0: 0.9, math.inf: 0.1}, 0.0, 0.1),
     "both": (
-        {-5.0: 0.1, -1.0: 0.6, 1.0: 0.3},
-        {-1.0: 0.3, 1.0: 0.6, 5.0: 0.1},
-        math.log(2),
-        0.1,
+        {-5.0: 0.1, -1.0: 0.6, 1.0: 0.3}, {-1.0: 0.3, 1.0: 0.6, 5.0: 0.1}, math.log(2), 0.1,
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.few(2)
@@ -239,14 +236,10 @@ def test_the_sentence_says_what_happened():
 @pytest.mark.parametrize(
     ("claim", "delta", "alpha"),
     [
-        (-1.0, 0.0, 0.05),
-        (math.inf, 0.0, 0.05),
-        (math.nan, 0.0, 0.05),
-        (1.0, 1.0, 0.05),
-        (1.0, 0.0, 0.0),
+        (-1.0, 0.0, 0.05), (math.inf, 0.0, 0.05), (math.nan, 0.0, 0.05), (1.0, 1.0, 0.05), (1.0, 0.0, 0.0),
         (1.0, 0.0, 1),
     ],
-)
+)  # fmt: skip
 def test_impossible_wagers_are_refused(claim, delta, alpha):
     with pytest.raises(PrivacyError):
         SequentialTest(claim, delta, alpha)

@@ -44,6 +44,12 @@ class Inside(Algorithm):
                 await node.exchange(x=node.privatize(one + gradient, Gaussian(SIGMA)))
             case "beside the value":
                 await node.exchange(x=one + gradient)
+            case "beside what cancels":
+                other = node.privatize(node.zeros(), Gaussian(SIGMA))
+                await node.exchange(x=2 * (one + other) - 2 * other)
+            case "beside a far threshold":  # which the noise itself does not pass, nor when it is moved
+                other = node.privatize(node.zeros(), Gaussian(SIGMA))
+                await node.exchange(x=2 * one + np.where(other > 12 * SIGMA, gradient, 0.0))
             case "of another law in the other world":
                 law = Laplace(SIGMA) if gradient[0, 0] > -0.3 else Gaussian(SIGMA * np.sqrt(2))
                 await node.exchange(x=one + node.privatize(gradient, law))
@@ -64,6 +70,7 @@ MU = {
     "beside": np.sqrt(2.0),
     "under another": 2 / np.sqrt(2),
     "beside the value": 2.0,
+    "beside what cancels": 1.0,
 }
 """μ·σ/‖Δ‖: of sums, in a message or under another release, 2Δ over σ√2; of a value that is sent once more, over σ; of
 the others each noise is sent once."""
@@ -102,7 +109,7 @@ def test_the_cost_of_a_message_is_put_down_to_the_last_release_in_it(how):
         assert (found.cost[t, 0] == 0) == (found.sent_in[t + 1] == message)
 
 
-@pytest.mark.parametrize("how", ["of another law in the other world", "past a threshold"])
+@pytest.mark.parametrize("how", ["of another law in the other world", "past a threshold", "beside a far threshold"])
 def test_where_the_messages_are_no_gaussian_vector_the_release_is_granted(how):
     """Both worlds' noise has one deviation; a threshold shows in which messages there are, as the noise is moved."""
     assert explained(how)[0].granted_from == 0

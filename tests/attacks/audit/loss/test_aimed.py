@@ -40,7 +40,7 @@ def spent(simulation, pair):
 
 
 @pytest.mark.slow
-def test_a_few_transcripts_show_the_whole_loss():
+def test_a_few_transcripts_show_the_whole_loss_a_claim_of_it_stands_and_above_delta_zero_nothing_is_aimed():
     simulation, pair = quadratic_world(LONG)
     supremum = spent(simulation, pair)
     found = judged(simulation, pair, claim_of(0.98 * supremum, 0.0), trials=100, attack=None)
@@ -50,18 +50,21 @@ def test_a_few_transcripts_show_the_whole_loss():
         assert direction.epsilon.lower == pytest.approx(supremum, rel=1e-9)
         assert float(np.max(direction.losses)) < 0.9 * supremum
     assert found.witness.chunk == WORST_CASE
+    found = judged(simulation, pair, claim_of(spent(simulation, pair), 0.0), trials=100, attack=None)
+    assert found.judgement.verdict is not Verdict.REFUTED
+    assert found.witness is None
+    found = judged(simulation, pair, claim_of(1.0, 1e-3), trials=40, attack=None)
+    assert not any(direction.aimed for direction in found.exact)
 
 
 @pytest.mark.few("laws3")
 @pytest.mark.parametrize(
     "laws",
     [
-        (UniformLaplace(1.5, 0.3),) * 8,
-        (UniformLaplace(-1.5, 0.3),) * 8,
-        (DiscreteLaplace(0.3, 0.01),) * 8,
+        (UniformLaplace(1.5, 0.3),) * 8, (UniformLaplace(-1.5, 0.3),) * 8, (DiscreteLaplace(0.3, 0.01),) * 8,
         (UniformLaplace(0.02, 0.3), Laplace(0.2), DiscreteLaplace(0.3, 0.01), UniformLaplace(2.0, 0.3)),
     ],
-)
+)  # fmt: skip
 def test_noise_of_every_bounded_loss_is_aimed(laws):
     simulation, pair = quadratic_world(Releases(laws))
     supremum = spent(simulation, pair)
@@ -78,14 +81,6 @@ def test_random_penalties_are_aimed():
     found = judged(simulation, pair, claim_of(0.98 * supremum, 0.0), trials=40, attack=None)
     assert found.judgement.verdict is Verdict.REFUTED
     assert max(float(np.max(direction.losses)) for direction in found.exact) < supremum / 2
-
-
-@pytest.mark.slow
-def test_a_claim_of_all_that_is_spent_stands():
-    simulation, pair = quadratic_world(LONG)
-    found = judged(simulation, pair, claim_of(spent(simulation, pair), 0.0), trials=100, attack=None)
-    assert found.judgement.verdict is not Verdict.REFUTED
-    assert found.witness is None
 
 
 @pytest.mark.slow
@@ -168,13 +163,6 @@ def test_what_had_to_be_granted_in_them_is_no_lower_end():
     assert found.with_worst_case(aimed, math.inf).epsilon.lower > found.epsilon.lower
     granted = replace(aimed, granted_from=0.0)
     assert found.with_worst_case(granted, math.inf) is found
-
-
-@pytest.mark.slow
-def test_above_delta_zero_nothing_is_aimed():
-    simulation, pair = quadratic_world(LONG)
-    found = judged(simulation, pair, claim_of(1.0, 1e-3), trials=40, attack=None)
-    assert not any(direction.aimed for direction in found.exact)
 
 
 # ── tilted ──────────────────────────────────────────────────────────────────────────────────────────────

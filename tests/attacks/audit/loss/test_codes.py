@@ -12,17 +12,9 @@ from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace
 
 LAWS = [Laplace(0.7), Gaussian(0.7)]
 CODECS = [
-    Float16(),
-    FixedPoint(4, 3.0),
-    FixedPoint(3, 2.0, "stochastic"),
-    RandomK(2),
-    TopK(3),
-    Quantizer(1, "linf"),
-    Quantizer(3, "linf"),
-    Quantizer(4),
-    Quantizer(2),
-    ScaledSign(),
-]
+    Float16(), FixedPoint(4, 3.0), FixedPoint(3, 2.0, "stochastic"), RandomK(2), TopK(3), Quantizer(1, "linf"),
+    Quantizer(3, "linf"), Quantizer(4), Quantizer(2), ScaledSign(),
+]  # fmt: skip
 
 
 def loss_of(codec, code, law, value, other):
@@ -30,8 +22,6 @@ def loss_of(codec, code, law, value, other):
 
 
 # ── one coordinate, sixty digits ────────────────────────────────────────────────────────────────────────
-
-
 def antiderivatives(law, t):
     """∫_{−∞}^t p and ∫_{−∞}^t u p(u) du of noise of scale 1, accurate for t ≤ 0."""
     if isinstance(law, Gaussian):
@@ -62,11 +52,9 @@ def stochastic(law, codec, k, value):
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 @settings(max_examples=60, deadline=None)
 @given(
-    k=st.integers(-7, 7),
-    size=st.floats(-5, 3).map(lambda power: 10.0**power),
-    value=st.floats(-30, 30),
+    k=st.integers(-7, 7), size=st.floats(-5, 3).map(lambda power: 10.0**power), value=st.floats(-30, 30),
     apart=st.floats(-5, 5),
-)
+)  # fmt: skip
 def test_a_stochastic_grid_against_sixty_digits(law, k, size, value, apart):
     """Thin and thick steps, and tails of 40 and more deviations: 1e−10 of each logarithm, but for the rounding of the
     numbers that are handed over."""
@@ -95,8 +83,6 @@ def test_cells_against_sixty_digits(law, value, low, bits):
 
 
 # ── a norm on the wire ──────────────────────────────────────────────────────────────────────────────────
-
-
 def on_a_grid(densities, points):
     """The density at 1 of a sum of numbers on [0, 1], by convolution on a grid."""
     total = densities[0]
@@ -133,40 +119,27 @@ def test_the_integral_over_the_sphere_against_convolutions(law):
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)
-def test_scaled_signs_against_convolutions(law):
-    rng = np.random.default_rng(1)
-    value, other = rng.normal(0, 0.3, (2, 6))
-    signs, norm = np.array([1, -1, 1, 1, -1, 1]), 3.0
+@pytest.mark.parametrize(
+    ("signs", "norm", "points", "error"),
+    [([1, -1, 1, 1, -1, 1], 3.0, 8001, 1e-5), ([1] * 16, 40.0, 2001, 1e-3)], ids=["usual", "far out"],
+)  # fmt: skip
+def test_scaled_signs_against_convolutions(law, signs, norm, points, error):
+    """And at a norm four times the usual, of probability e^−80 under Gaussian noise: a contour that does not pass the
+    saddle point would have to cancel all of that."""
+    value, other = np.random.default_rng(1).normal(0, 0.3, (2, len(signs)))
+    u = np.linspace(0, 1, points)
     logs: list[float] = []
     for v in (value, other):
-        u = np.linspace(0, 1, 8001)
         parts = [
-            np.exp(law.log_density((norm * sign * u)[:, None], np.full((len(u), 1), mean)))
+            np.exp(law.log_density((norm * sign * u)[:, None], np.full((points, 1), mean)))
             for sign, mean in zip(signs, v, strict=True)
         ]
-        logs.append(np.log(on_a_grid(parts, len(u))))
-    assert loss_of(ScaledSign(), signs * norm / 6, law, value, other) == pytest.approx(logs[0] - logs[1], abs=1e-5)
-
-
-@pytest.mark.parametrize("law", LAWS, ids=repr)
-def test_scaled_signs_far_out_against_convolutions(law):
-    """A norm four times the usual, of probability e^−80 under Gaussian noise: a contour that does not pass the saddle
-    point would have to cancel all of that."""
-    rng, count, norm = np.random.default_rng(1), 16, 40.0
-    value, other = rng.normal(0, 0.3, (2, count))
-    u = np.linspace(0, 1, 2001)
-    logs: list[float] = []
-    for v in (value, other):
-        parts = [np.exp(law.log_density((norm * u)[:, None], np.full((len(u), 1), mean))) for mean in v]
-        logs.append(np.log(on_a_grid(parts, len(u))))
-    assert loss_of(ScaledSign(), np.full(count, norm / count), law, value, other) == pytest.approx(
-        logs[0] - logs[1], abs=1e-3
-    )
+        logs.append(np.log(on_a_grid(parts, points)))
+    code = np.array(signs) * norm / len(signs)
+    assert loss_of(ScaledSign(), code, law, value, other) == pytest.approx(logs[0] - logs[1], abs=error)
 
 
 # ── what makes a likelihood ratio one ───────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.few(3)
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 @pytest.mark.parametrize("codec", CODECS, ids=repr)
@@ -179,10 +152,8 @@ def test_it_changes_one_law_into_the_other(codec, law):
     codes = [codec.encode(x, rng.random(x.shape)) for x in (law.release(v, rng) for v in (value, other))]
     losses = code_loss(codec, codes[0], (law, law), (value, other))
     tests = [
-        np.ones_like,
-        *(lambda c, k=k: c[:, k] > 0 for k in range(3)),
-        *(lambda c, k=k: c[:, k] == 0 for k in (0, 4)),
-    ]
+        np.ones_like, *(lambda c, k=k: c[:, k] > 0 for k in range(3)), *(lambda c, k=k: c[:, k] == 0 for k in (0, 4)),
+    ]  # fmt: skip
     tests += [lambda c: np.max(np.abs(c), axis=1) > 1, lambda c: np.abs(c[:, 5]) > 0.5]
     for test in tests:
         here, there = (np.asarray(test(code), dtype=float).reshape(size, -1)[:, 0] for code in codes)
@@ -211,8 +182,6 @@ def test_a_code_loses_no_more_than_the_release(codec, law):
 
 
 # ── what is not known, and what has no noise ────────────────────────────────────────────────────────────
-
-
 def test_of_other_laws_nothing_is_said():
     zero = np.zeros((2, 3))
     for law in (DiscreteLaplace(1.0, 0.1), Laplace(np.array([1.0, 0.0, 1.0]))):
@@ -224,11 +193,8 @@ def test_of_other_laws_nothing_is_said():
 def test_a_coordinate_without_noise_is_possible_or_not(rounding):
     codec, law = FixedPoint(3, 3.0, rounding), Laplace(np.array([0.7, 0.0]))
     whole = (
-        FixedPoint(3, 3.0, rounding),
-        np.array([[1.0]]),
-        (Laplace(0.7),) * 2,
-        (np.array([[0.2]]), np.array([[0.9]])),
-    )
+        FixedPoint(3, 3.0, rounding), np.array([[1.0]]), (Laplace(0.7),) * 2, (np.array([[0.2]]), np.array([[0.9]])),
+    )  # fmt: skip
     for far, expected in ((0.1, code_loss(*whole)[0]), (2.1, np.inf)):
         values = np.array([[0.2, 1.9]]), np.array([[0.9, 1.9 + far]])
         found = code_loss(codec, np.array([[1.0, 2.0]]), (law, law), values)

@@ -89,10 +89,13 @@ class Inside(Algorithm):
 
 
 @pytest.mark.parametrize("algorithm", [ClippedTogether, MeanTogether, ScaledTogether])
-def test_code_that_mixes_replicas_is_refused(algorithm):
+def test_code_that_mixes_replicas_is_refused_and_one_at_a_time_audited_also_where_noise_is_aimed(algorithm):
     simulation, pair = quadratic_world(algorithm())
     with pytest.raises(PrivacyError, match="decides for all replicas"):
         compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
+    for chunk in (0, WORST_CASE):
+        found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 1)(0, chunk), 1, *pair.hypotheses)
+        assert found.replicas == 1
 
 
 SENT = []
@@ -121,14 +124,6 @@ def test_code_that_draws_outside_its_node_is_told_from_that(draw, named, release
     said = rf"agent 1's code does something else whenever it is replayed: .*node.privatize.*{re.escape(named)}$"
     with pytest.raises(PrivacyError, match=said):
         compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
-
-
-@pytest.mark.parametrize("algorithm", [ClippedTogether, MeanTogether, ScaledTogether])
-def test_one_at_a_time_it_is_audited_also_where_noise_is_aimed(algorithm):
-    simulation, pair = quadratic_world(algorithm())
-    for chunk in (0, WORST_CASE):
-        found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 1)(0, chunk), 1, *pair.hypotheses)
-        assert found.replicas == 1
 
 
 def test_code_that_does_not_is_not():

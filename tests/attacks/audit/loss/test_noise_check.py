@@ -51,8 +51,6 @@ def test_each_release_is_compared_with_all_before_it_added_with_signs():
 
 
 # ── laws of somebody's own, drawn again ─────────────────────────────────────────────────────────────────
-
-
 def released(law, value):
     """The one release of `value` by this law."""
     observed = law.release(value, np.random.default_rng(1))
@@ -123,15 +121,11 @@ class TwoPoints(DiscreteLaplace):
 @pytest.mark.parametrize(
     ("law", "wrong"),
     [
-        (OfTheValue(1.0), "it repeats"),
-        (PartlyOfTheValue(1.0), "it repeats"),
-        (Truncated(2.0), "by its tails"),
-        (Clipped(1.0), "by its tails|it repeats"),
-        (NoUpperTail(1.0), "by its tails"),
-        (Heavier(1.0), "by its tails|it repeats"),
-        (TwoPoints(1.0), "law"),
+        (OfTheValue(1.0), "it repeats"), (PartlyOfTheValue(1.0), "it repeats"), (Truncated(2.0), "by its tails"),
+        (Clipped(1.0), "by its tails|it repeats"), (NoUpperTail(1.0), "by its tails"),
+        (Heavier(1.0), "by its tails|it repeats"), (TwoPoints(1.0), "law"),
     ],
-)
+)  # fmt: skip
 def test_a_law_that_draws_what_it_does_not_declare(law, wrong, shape):
     with pytest.raises(PrivacyError, match=f"{type(law).__name__}: 20,000 numbers of noise.*{wrong}"):
         check_draws(released(law, np.zeros(shape)))

@@ -148,7 +148,6 @@ def test_likelihood_ratios_have_mean_one(mechanism):
 
 
 # ── whole algorithms ────────────────────────────────────────────────────────────────────────────────────
-
 PROBLEM = synthetic_problem(agents=3, dimension=2, records=6)
 
 

@@ -63,8 +63,7 @@ def test_without_a_header_all_other_columns_are_features(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("options", "field", "said"),
     [
-        ({"label": "specie"}, "label", "species, "),
-        ({"label": 4}, "label", "<= 3"),
+        ({"label": "specie"}, "label", "species, "), ({"label": 4}, "label", "<= 3"),
         ({"label": "species", "classes": ["cat", "dog"]}, "path", "line 2, column 'name': 'ann' is no number"),
         ({"features": ["height"]}, "classes", "column 'species' has 3 labels, which are cat, cow, dog"),
         ({"features": ["height"], "classes": ["cat", "bird"]}, "classes", "not both among the labels"),
@@ -74,10 +73,9 @@ def test_without_a_header_all_other_columns_are_features(tmp_path: Path) -> None
         ({"features": ["height"], "kind": "regression"}, "path", "line 2, column 'species': 'cat' is no number"),
         ({"features": [0], "kind": "regression", "classes": ["cat", "dog"]}, "classes", "a regression has none"),
         ({"features": [0], "label": 1, "classes": ["a", "b"]}, "classes", "the labels are numbers"),
-        ({"delimiter": ",,"}, "delimiter", "one character"),
-        ({"kind": "clustering"}, "kind", "classification"),
+        ({"delimiter": ",,"}, "delimiter", "one character"), ({"kind": "clustering"}, "kind", "classification"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_fit_is_named(table: Path, options: dict, field: str, said: str) -> None:
     options = {"features": ["height"]} | options if "kind" in options else options
     with pytest.raises(ScenarioError) as caught:
@@ -89,19 +87,15 @@ def test_what_does_not_fit_is_named(table: Path, options: dict, field: str, said
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("a,b\n", "no record"),
-        ("", "no record"),
-        ("a,b\n1,2\n\n1\n", "line 4 has 1 fields"),
+        ("a,b\n", "no record"), ("", "no record"), ("a,b\n1,2\n\n1\n", "line 4 has 1 fields"),
         ("a;b\n1,5;2\n", "delimiter = ',': not what stands between the values of odd.csv; did you mean ';'?"),
-        ("a\tb\n1\t2\n", r"did you mean '\\t'"),
-        ("a,b\n1,2\n,1\n", "line 3, column 'a' is missing"),
+        ("a\tb\n1\t2\n", r"did you mean '\\t'"), ("a,b\n1,2\n,1\n", "line 3, column 'a' is missing"),
         ("a,b\n1,2\n\nNA,1\n", "line 4, column 'a' is missing"),
         ("a,b\nnan,2\n1,1\n", "line 2, column 'a' is missing"),
         ("a,b\n1,2\ninf,1\n", "line 3, column 'a': 'inf' is no finite number"),
-        ("a,b\n1,2\n2,\n", "line 3, column 'b' is missing"),
-        ("a,b\n1,2\n2,NaN\n", "line 3, column 'b' is missing"),
+        ("a,b\n1,2\n2,\n", "line 3, column 'b' is missing"), ("a,b\n1,2\n2,NaN\n", "line 3, column 'b' is missing"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_is_no_table_is_named(tmp_path: Path, content: str, said: str) -> None:
     path = tmp_path / "odd.csv"
     path.write_text(content)
@@ -137,12 +131,10 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
         ("1 1:2\ncat 1:2\n", "line 2: the label: 'cat' is no number"),
         ("1 1:2\n\n-1 0:2\n", "line 3: 0:2: indices start at 1"),
         ("1 2:1 1:3\n", "line 1: 1:3: indices rise, and 2 is before it"),
-        ("1 1:2 # kept\n-1 1:nan\n", "line 2, index 1 is missing"),
-        ("1 1:2\n-1 1:\n", "line 2, index 1 is missing"),
-        ("1 1:2\n-1 one\n", "line 2: 'one' is no index:value"),
-        ("1\n-1\n", "has no record with a feature"),
+        ("1 1:2 # kept\n-1 1:nan\n", "line 2, index 1 is missing"), ("1 1:2\n-1 1:\n", "line 2, index 1 is missing"),
+        ("1 1:2\n-1 one\n", "line 2: 'one' is no index:value"), ("1\n-1\n", "has no record with a feature"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_libsvm_file_is_told_with_its_line(tmp_path: Path, content: str, said: str) -> None:
     path = tmp_path / "odd.txt"
     path.write_text(content)

@@ -92,18 +92,14 @@ def test_take_keeps_order_and_facts() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "field", "allowed"),
     [
-        ("digit", {}, "name", "digits, "),
-        ("breast-cancer", {}, "name", "breast_cancer, "),
+        ("digit", {}, "name", "digits, "), ("breast-cancer", {}, "name", "breast_cancer, "),
         ("digits", {"clases": (0, 1)}, "option", "classes, "),
         ("digits", {"classes": (1, 1)}, "classes", "two of 0 to 9"),
-        ("digits", {"classes": (0, 10)}, "classes", "<= 9"),
-        ("digits", {"norm_bound": 0.0}, "norm_bound", "> 0"),
-        ("synthetic", {"records": 0}, "records", ">= 1"),
-        ("synthetic", {"dimension": 2.5}, "dimension", ">= 1"),
-        ("synthetic", {"noise": -1.0}, "noise", ">= 0"),
-        ("synthetic", {"kind": "regresion"}, "kind", "regression, "),
+        ("digits", {"classes": (0, 10)}, "classes", "<= 9"), ("digits", {"norm_bound": 0.0}, "norm_bound", "> 0"),
+        ("synthetic", {"records": 0}, "records", ">= 1"), ("synthetic", {"dimension": 2.5}, "dimension", ">= 1"),
+        ("synthetic", {"noise": -1.0}, "noise", ">= 0"), ("synthetic", {"kind": "regresion"}, "kind", "regression, "),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_named_with_what_is_allowed(
     name: str, options: dict[str, Any], field: str, allowed: str
 ) -> None:

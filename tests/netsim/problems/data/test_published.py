@@ -10,16 +10,11 @@ from netsim.errors import ScenarioError
 from netsim.problems import load
 
 SETS = [
-    ("mnist", "train", 5923, 6742, 784),
-    ("mnist", "test", 980, 1135, 784),
-    ("fashion_mnist", "train", 6000, 6000, 784),
-    ("fashion_mnist", "test", 1000, 1000, 784),
-    ("cifar10_cat_dog", "train", 5000, 5000, 3072),
-    ("cifar10_cat_dog", "test", 1000, 1000, 3072),
-    ("ijcnn1", "train", 45137, 4853, 22),
-    ("adult", "train", 22654, 7508, 104),
-    ("adult", "test", 11360, 3700, 104),
-]
+    ("mnist", "train", 5923, 6742, 784), ("mnist", "test", 980, 1135, 784),
+    ("fashion_mnist", "train", 6000, 6000, 784), ("fashion_mnist", "test", 1000, 1000, 784),
+    ("cifar10_cat_dog", "train", 5000, 5000, 3072), ("cifar10_cat_dog", "test", 1000, 1000, 3072),
+    ("ijcnn1", "train", 45137, 4853, 22), ("adult", "train", 22654, 7508, 104), ("adult", "test", 11360, 3700, 104),
+]  # fmt: skip
 
 
 def there(name: str, **options: Any):

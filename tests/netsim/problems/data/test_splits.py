@@ -121,13 +121,11 @@ def test_real_targets_are_one_class_to_dirichlet_and_none_by_label() -> None:
 @pytest.mark.parametrize(
     ("way", "field"),
     [
-        ({"by": "dirichlet"}, "concentration"),
-        ({"by": "dirichlet", "concentration": 0.0}, "concentration"),
+        ({"by": "dirichlet"}, "concentration"), ({"by": "dirichlet", "concentration": 0.0}, "concentration"),
         ({"by": "dirichlet", "concentration": np.inf}, "concentration"),
-        ({"by": "equal", "concentration": 1.0}, "concentration"),
-        ({"by": "labels"}, "by"),
+        ({"by": "equal", "concentration": 1.0}, "concentration"), ({"by": "labels"}, "by"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_fit_is_named(way: dict, field: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         numbered(5, 5).split(2, **way)

@@ -71,11 +71,9 @@ def test_what_is_no_repair_is_told_so() -> None:
     exercise = next(one for one in PLANTED if one.name == "D")
     _, twin = exercise.examined()
     cheats = {
-        "rounds: int = 1": "claims ε = 0",
-        "scale: float = 200.0": "Its error is",
-        "scale: float = 0.5": "claims ε = 6",
-        "rounds: int = 12": "claims",
-    }
+        "rounds: int = 1": "claims ε = 0", "scale: float = 200.0": "Its error is",
+        "scale: float = 0.5": "claims ε = 6", "rounds: int = 12": "claims",
+    }  # fmt: skip
     for setting, said in cheats.items():
         name = setting.split(":")[0]
         old = next(line.strip() for line in SOUND.splitlines() if line.strip().startswith(f"{name}:"))

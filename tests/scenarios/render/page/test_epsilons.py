@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scenarios.render.page.epsilons import loss_charts, over_time
+from scenarios.render.page.epsilons import _over_time, loss_charts
 from scenarios.render.sentences import Finding
 from scenarios.results.audit import AuditResult
 from scenarios.results.budgets import OverTime
@@ -21,7 +21,7 @@ def test_ticks_stand_at_whole_rounds(rounds):
         "claimed": {"count": at, "epsilon": [0.1 * k for k in at]},
         "exact": {"count": at, "estimate": [0.1 * k for k in at], "lower": [0.09 * k for k in at]},
     }
-    texts = re.findall(r"<text[^>]*>([^<]*)</text>", over_time(filled(OverTime, time), "x").drawing.svg)
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", _over_time(filled(OverTime, time), "x").drawing.svg)
     ticks = texts[: texts.index("rounds")]
     assert len(ticks) >= 2
     assert all(tick.isdigit() for tick in ticks)

@@ -30,7 +30,7 @@ def exported(tmp_path_factory):
     return results, folder, found
 
 
-def test_every_figure_of_the_page_is_there_once_in_every_format(exported):
+def test_every_figure_of_the_page_is_there_once_in_every_format_with_its_curves_and_their_key(exported):
     results, folder, found = exported
     on_page = set(re.findall(r'data-figure="([^"]+)"', page(results))) - {"wide"}
     assert len(found) == len(on_page) + 1 >= 5  # the network of the page plays: its picture is drawn for the export
@@ -39,9 +39,18 @@ def test_every_figure_of_the_page_is_there_once_in_every_format(exported):
         assert all((folder / file).stat().st_size > 500 for file in one.files)
     titles = {one.title for one in found}
     assert titles >= {"The three epsilons", "Does it converge?", "How fast is privacy spent?", "Network"}
+    names = [a.name for a in results.algorithms]
+    curve = next(one for one in found if one.title == "Does it converge?")
+    assert sorted(curve.key) == sorted(names)
+    text = (folder / f"{curve.name}.svg").read_text()
+    for k in range(len(names)):
+        assert f'id="series-{k}"' in text
+    words = "".join(ElementTree.fromstring(text).itertext())
+    for name in names:
+        assert name in words
 
 
-def test_files_are_as_wide_as_was_asked_and_stand_for_themselves(exported):
+def test_files_are_as_wide_as_was_asked_stand_for_themselves_and_say_where_the_numbers_are_from(exported):
     """An SVG is whole XML with letters of about eight points, asks for nothing, and says what it shows."""
     _, folder, found = exported
     for one in found:
@@ -59,23 +68,6 @@ def test_files_are_as_wide_as_was_asked_and_stand_for_themselves(exported):
         sizes = {float(v) for v in re.findall(r"font(?:-size)?: (?:\w+ )*?([0-9.]+)px", text)}
         if one.title != "The three epsilons":  # drawn for its own width, and scaled
             assert 6.5 <= min(sizes) <= max(sizes) <= 11, one.name
-
-
-def test_the_same_curves_as_on_the_page_and_a_key_of_them(exported):
-    results, folder, found = exported
-    names = [a.name for a in results.algorithms]
-    curve = next(one for one in found if one.title == "Does it converge?")
-    assert sorted(curve.key) == sorted(names)
-    text = (folder / f"{curve.name}.svg").read_text()
-    for k in range(len(names)):
-        assert f'id="series-{k}"' in text
-    words = "".join(ElementTree.fromstring(text).itertext())
-    for name in names:
-        assert name in words
-
-
-def test_captions_say_where_the_numbers_are_from(exported):
-    _, folder, found = exported
     told = json.loads((folder / "figures.json").read_text())
     assert [one["name"] for one in told] == [one.name for one in found]
     curve = next(one for one in found if one.title == "Does it converge?")

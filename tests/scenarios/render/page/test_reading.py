@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.render.page.report import environment, page, reproduction
+from scenarios.render.page.report import _reproduction, environment, page
 from scenarios.schema.load import load_scenario
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.filled import tree
@@ -166,12 +166,12 @@ def test_a_figure_with_many_curves_has_small_ones_on_the_same_axes():
     results = absent()
     curve = results["figures"][0]["curves"][0]
     results["figures"] = [results["figures"][0] | {"curves": [curve | {"label": f"c{k}"} for k in range(9)]}]
-    shown = reproduction(tree(results))["figures"][0]
+    shown = _reproduction(tree(results))["figures"][0]
     assert [label for label, _ in shown.panels] == [f"c{k}" for k in range(9)]
     ticks = {tuple(re.findall(r"<text[^>]*>([^<]*)</text>", str(svg.svg))) for _, svg in shown.panels}
     assert len(ticks) == 1
     results["figures"][0]["curves"] = results["figures"][0]["curves"][:3]
-    assert reproduction(tree(results))["figures"][0].panels == ()
+    assert _reproduction(tree(results))["figures"][0].panels == ()
 
 
 def test_a_curve_without_a_band_is_named():
@@ -179,7 +179,7 @@ def test_a_curve_without_a_band_is_named():
     curve = results["figures"][0]["curves"][0]
     bare = curve | {"label": "bare", "low": [], "high": []}
     figures = [results["figures"][0] | {"curves": [curve, bare]}]
-    assert reproduction(tree(results | {"figures": figures}))["figures"][0].caption[0].endswith("No band: bare.")
+    assert _reproduction(tree(results | {"figures": figures}))["figures"][0].caption[0].endswith("No band: bare.")
 
 
 # ── size ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -187,11 +187,9 @@ def test_a_curve_without_a_band_is_named():
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("lossy-tap", []),
-        ("radio-corner", []),
-        ("man-in-the-middle", ["audit.trials=50", "replicas=2"]),
+        ("lossy-tap", []), ("radio-corner", []), ("man-in-the-middle", ["audit.trials=50", "replicas=2"]),
     ],
-)
+)  # fmt: skip
 def test_the_page_of_a_shipped_scenario_is_small(name, settings, tmp_path):
     run_scenario(load_scenario(name, settings), tmp_path)
     text = (tmp_path / "report.html").read_text(encoding="utf-8")

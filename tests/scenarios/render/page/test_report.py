@@ -44,17 +44,12 @@ def _images(error: float, rng: np.random.Generator) -> dict[str, Any]:
         mse, prior = np.mean((rebuilt - original) ** 2), np.mean((guess - original) ** 2)
         agents.append(
             {
-                "agent": i,
-                "original": original.ravel().tolist(),
-                "rebuilt": rebuilt.ravel().tolist(),
-                "guess": guess.ravel().tolist(),
-                "mse": float(mse),
-                "mse_prior": float(prior),
-                "skill": float(1 - mse / prior),
-                "largest_error": float(np.abs(rebuilt - original).max()),
+                "agent": i, "original": original.ravel().tolist(), "rebuilt": rebuilt.ravel().tolist(),
+                "guess": guess.ravel().tolist(), "mse": float(mse), "mse_prior": float(prior),
+                "skill": float(1 - mse / prior), "largest_error": float(np.abs(rebuilt - original).max()),
                 "label_correct": 1.0 if error < 1 else 0.5,
             }
-        )
+        )  # fmt: skip
     return {"shape": [8, 8], "range": [0, 1], "agents": agents, "exact": error < 1e-6, "note": "one image each"}
 
 
@@ -62,16 +57,10 @@ def _gradients(error: float, rng: np.random.Generator) -> dict[str, Any]:
     curve = (error * np.exp(0.4 * rng.standard_normal(392))).tolist()
     curve[3] = 0.0
     return {
-        "attack": "attacks.closed_form.recal.infer",
-        "estimated": 392,
-        "queries": 400,
-        "inferred": [49] * AGENTS,
-        "hidden": [1] * AGENTS,
-        "worst": max(curve),
-        "median": float(np.median(curve)),
-        "baseline": 0.19,
+        "attack": "attacks.closed_form.recal.infer", "estimated": 392, "queries": 400, "inferred": [49] * AGENTS,
+        "hidden": [1] * AGENTS, "worst": max(curve), "median": float(np.median(curve)), "baseline": 0.19,
         "curve": curve,
-    }
+    }  # fmt: skip
 
 
 def _run(floor: float, rng: np.random.Generator) -> dict[str, Any]:
@@ -79,41 +68,26 @@ def _run(floor: float, rng: np.random.Generator) -> dict[str, Any]:
     median = np.maximum(np.exp(-k / 40), floor) * np.exp(0.1 * rng.standard_normal(400))
     return {
         "convergence": {
-            "unit": "activations",
-            "count": k.tolist(),
-            "median": median.tolist(),
-            "low": (0.6 * median).tolist(),
-            "high": (1.7 * median).tolist(),
-            "final": float(median[-1]),
-            "replicas": 20,
+            "unit": "activations", "count": k.tolist(), "median": median.tolist(), "low": (0.6 * median).tolist(),
+            "high": (1.7 * median).tolist(), "final": float(median[-1]), "replicas": 20,
         },
         "run": {
             "activations": [51, 49, 50, 50, 48, 52, 50, 50],
             "largest_activations": 52,
             "time": 412.25,
             "traffic": {
-                "packets_sent": 1204,
-                "packets_delivered": 1180,
-                "packets_lost": 23,
-                "bytes_sent": 1_233_408,
-                "bytes_delivered": 1_208_320,
-                "bytes_lost": 24_064,
-                "bytes_in_flight": 1024,
+                "packets_sent": 1204, "packets_delivered": 1180, "packets_lost": 23, "bytes_sent": 1_233_408,
+                "bytes_delivered": 1_208_320, "bytes_lost": 24_064, "bytes_in_flight": 1024,
             },
         },
-    }
+    }  # fmt: skip
 
 
 def _game(audited: float, correct: int) -> dict[str, Any]:
     return {
-        "epsilon_audited": audited,
-        "trials": 10_000,
-        "correct": correct,
-        "guesses": 10_000,
-        "accuracy_lower": correct / 10_000 - 0.005,
-        "ceiling": 7.61,
-        "confidence": 0.975,
-    }
+        "epsilon_audited": audited, "trials": 10_000, "correct": correct, "guesses": 10_000,
+        "accuracy_lower": correct / 10_000 - 0.005, "ceiling": 7.61, "confidence": 0.975,
+    }  # fmt: skip
 
 
 def _audit(verdict: str, reason: str, exact: Any, audited: float, **more: Any) -> dict[str, Any]:
@@ -128,20 +102,13 @@ def _audit(verdict: str, reason: str, exact: Any, audited: float, **more: Any) -
         "first_violation": None,
         "unprotected": None,
         "claim": {
-            "epsilon": 1.0,
-            "delta": 1e-5,
-            "source": "DP-RECAL, Theorem 4",
-            "adjacency": "one record of one agent replaced",
-            "norm": "ℓ2",
-            "gradient_change": 0.0909,
+            "epsilon": 1.0, "delta": 1e-5, "source": "DP-RECAL, Theorem 4",
+            "adjacency": "one record of one agent replaced", "norm": "ℓ2", "gradient_change": 0.0909,
             "failed_conditions": [],
         },
         "epsilon_claimed": 1.0,
         "epsilon_exact": {
-            "lower": lower,
-            "estimate": estimate,
-            "upper": upper,
-            "by_formula": lower == upper,
+            "lower": lower, "estimate": estimate, "upper": upper, "by_formula": lower == upper,
             "upper_bound_only": False,
         },
         "epsilon_audited": audited,
@@ -152,7 +119,7 @@ def _audit(verdict: str, reason: str, exact: Any, audited: float, **more: Any) -
             for k in range(1, 51)
         ],
         "checks": {"mean_exp_minus_loss": [0.9987, 1.0021], "noise_law_p": [0.41, 0.083]},
-    } | more
+    } | more  # fmt: skip
 
 
 def _algorithm(name: str, summary: str, floor: float, error: float, **parts: Any) -> dict[str, Any]:
@@ -172,11 +139,9 @@ def _leak(name: str, activation: int) -> dict[str, Any]:
         "private gradients (the two worlds differ by 1.2e-02 relative)"
     )
     return {
-        "verdict": "unprotected",
-        "reason": f"{message}: no noise protects it, so ε = ∞, not 1 as claimed.",
-        "unprotected": message,
-        "first_violation": activation,
-    }
+        "verdict": "unprotected", "reason": f"{message}: no noise protects it, so ε = ∞, not 1 as claimed.",
+        "unprotected": message, "first_violation": activation,
+    }  # fmt: skip
 
 
 def sample() -> dict[str, Any]:
@@ -195,64 +160,42 @@ def sample() -> dict[str, Any]:
         "versions": {"netsim-lab": "0.1.0", "python": "3.11.9", "numpy": "2.4.6"},
         "seed": 7,
         "scenario": {
-            "name": "eavesdropper-on-dp-recal",
-            "audit": {"trials": 10_000, "confidence": 0.95, "agent": 2},
+            "name": "eavesdropper-on-dp-recal", "audit": {"trials": 10_000, "confidence": 0.95, "agent": 2},
         },
         "notes": ["NumPy's samplers are models for experiments, not deployable mechanisms."],
         "problem": {
-            "kind": "logistic",
-            "data": "digits (0 against 1)",
-            "agents": AGENTS,
-            "dimension": 64,
-            "records": 360,
-            "records_per_agent": [45] * AGENTS,
-            "smoothness": 1.83,
-            "strong_convexity": 0.01,
-            "optimum_residual": 3.1e-13,
-            "optimum_is_zero": False,
+            "kind": "logistic", "data": "digits (0 against 1)", "agents": AGENTS, "dimension": 64, "records": 360,
+            "records_per_agent": [45] * AGENTS, "smoothness": 1.83, "strong_convexity": 0.01,
+            "optimum_residual": 3.1e-13, "optimum_is_zero": False,
         },
         "network": {
-            "name": "ring of 8",
-            "edges": ring,
+            "name": "ring of 8", "edges": ring,
             "positions": np.column_stack([(1 + np.cos(angles)) / 2, (1 + np.sin(angles)) / 2]).tolist(),
-            "tapped": ring[:6],
-            "tapped_nodes": [2],
-            "spectral_gap": 0.195,
+            "tapped": ring[:6], "tapped_nodes": [2], "spectral_gap": 0.195,
         },
         "algorithms": [
             _algorithm("RECAL", "The baton walks, no noise; claims nothing.", 1e-14, 2e-14),
             _algorithm(
-                "DP-RECAL, as analysed",
-                "As its convergence proof reads: the exact u travels beside its noisy copy.",
-                1e-2,
-                4e-13,
-                audit=_audit("", "", inf, 6.92) | _leak("u", 1),
+                "DP-RECAL, as analysed", "As its convergence proof reads: the exact u travels beside its noisy copy.",
+                1e-2, 4e-13, audit=_audit("", "", inf, 6.92) | _leak("u", 1),
             ),
             _algorithm(
-                "DP-RECAL, as deployable",
-                "As it could be deployed: only the noisy ũ and x⁺ are sent.",
-                6e-2,
-                3e-12,
+                "DP-RECAL, as deployable", "As it could be deployed: only the noisy ũ and x⁺ are sent.", 6e-2, 3e-12,
                 audit=_audit("", "", inf, 6.87) | _leak("x", 2),
             ),
             _algorithm(
                 "DP-RECAL, fresh noise",
-                "An attempt that fails: fresh noise also inside the proximal step that makes x⁺.",
-                9e-2,
-                3.0,
+                "An attempt that fails: fresh noise also inside the proximal step that makes x⁺.", 9e-2, 3.0,
                 audit=_audit("consistent", consistent.format("84%"), (0.81, 0.843, 0.88), 0.31, black_box=None),
             ),
             _algorithm(
-                "DP-RECAL, sent state",
-                "Repair: after sending, the agent keeps what it sent.",
-                2e-1,
-                8.0,
+                "DP-RECAL, sent state", "Repair: after sending, the agent keeps what it sent.", 2e-1, 8.0,
                 gradients={"refused": "sent_state: no inversion is known"},
                 images={"refused": "sent_state: no inversion is known"},
                 audit=_audit("consistent", consistent.format("49%"), (0.489, 0.489, 0.489), 0.0),
             ),
         ],
-    }
+    }  # fmt: skip
 
 
 def alone(place: int) -> dict[str, Any]:
@@ -441,14 +384,18 @@ def test_what_was_not_asked_for_is_not_missed(written):
     assert "Missing:" not in written(results).text
 
 
-def test_who_was_not_audited_is_not_said_to_claim_nothing(written):
+def test_what_was_not_asked_has_no_section_and_is_not_said_to_claim_nothing(written):
     results = sample()
-    results["scenario"]["audit"] = None
+    results["scenario"] |= {"audit": None, "attacks": {"gradients": True, "images": False}}
     for algorithm in results["algorithms"]:
-        algorithm |= {"audit": None, "audit_status": "not requested"}
+        algorithm |= {"audit": None, "audit_status": "not requested", "images": None}
     page = written(results)
     assert "This scenario asks for no audit." in page.text
     assert "Nothing is claimed here" not in page.text
+    assert not {"epsilons", "images"} & set(page.ids)
+    assert set(page.references) <= set(page.ids)
+    results["scenario"] |= {"audit": {"agent": 2}, "attacks": {"images": True}}
+    assert {"epsilons", "images"} <= set(written(results).ids)
 
 
 @pytest.mark.few(1)
@@ -481,14 +428,11 @@ def test_few_algorithms_and_nothing_else(read, algorithms):
 @pytest.mark.parametrize(
     ("claimed", "exact", "audited", "verdict"),
     [
-        (None, (0.2, 0.3, 0.4), 0.1, "undefined"),
-        (0.5, (0.7, 0.75, 0.8), 0.6, "refuted"),
-        (25.0, (0.0, 0.0, 0.0), 0.0, "vacuous"),
-        (9.0, (1.0, 2.0, "inf"), "nan", "underpowered"),
-        (0.0, (0.0, 0.0, 0.0), 0.0, "consistent"),
-        (math.inf, (1.0, 1.0, 1.0), 1.0, "vacuous"),
+        (None, (0.2, 0.3, 0.4), 0.1, "undefined"), (0.5, (0.7, 0.75, 0.8), 0.6, "refuted"),
+        (25.0, (0.0, 0.0, 0.0), 0.0, "vacuous"), (9.0, (1.0, 2.0, "inf"), "nan", "underpowered"),
+        (0.0, (0.0, 0.0, 0.0), 0.0, "consistent"), (math.inf, (1.0, 1.0, 1.0), 1.0, "vacuous"),
     ],
-)
+)  # fmt: skip
 def test_every_verdict_has_a_picture(read, claimed, exact, audited, verdict):
     results = alone(4)
     results["algorithms"][0]["audit"] = _audit(
@@ -587,33 +531,18 @@ def test_the_full_list_of_hidden_gradients_is_in_the_cells_title(written):
     assert 'title="agent 0: 1, ' in written(results).source
 
 
-def test_what_was_not_asked_has_no_section(written):
-    results = sample()
-    results["scenario"] |= {"audit": None, "attacks": {"gradients": True, "images": False}}
-    for algorithm in results["algorithms"]:
-        algorithm |= {"audit": None, "audit_status": "not requested", "images": None}
-    page = written(results)
-    assert not {"epsilons", "images"} & set(page.ids)
-    assert set(page.references) <= set(page.ids)
-    results["scenario"] |= {"audit": {"agent": 2}, "attacks": {"images": True}}
-    assert {"epsilons", "images"} <= set(written(results).ids)
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("curve", "more", "named"),
     [
-        ([1.0, 3.0, 2.0, 3.0], {"noise": True}, True),
-        ([1.0, 3.0, 2.0, 3.0], {"noise": False}, False),
+        ([1.0, 3.0, 2.0, 3.0], {"noise": True}, True), ([1.0, 3.0, 2.0, 3.0], {"noise": False}, False),
         ([1.0, 3.0, 2.0, 3.0], {}, False),
         ([1.0, 3.0, 2.0, 3.0], {"noise": True, "outside_model": "outside …"}, False),
-        ([1.0, 3.0, 0.2, 0.3], {"noise": True}, False),
-        ([1.0, 1e3, 1e6, 1e9], {"noise": True}, False),
-        ([1.0, 3.0, 3.0, "inf"], {"noise": True}, False),
-        ([2.0, "nan", 3.0, 3.0], {"noise": True}, False),
+        ([1.0, 3.0, 0.2, 0.3], {"noise": True}, False), ([1.0, 1e3, 1e6, 1e9], {"noise": True}, False),
+        ([1.0, 3.0, 3.0, "inf"], {"noise": True}, False), ([2.0, "nan", 3.0, 3.0], {"noise": True}, False),
         ([], {"noise": True}, False),
     ],
-)
+)  # fmt: skip
 def test_a_cause_is_named_only_where_it_is_one(written, curve, more, named):
     results = sample()
     entry = results["algorithms"][0] | more
@@ -654,13 +583,11 @@ def test_who_listens_and_what_the_audit_listens_to(written):
 @pytest.mark.parametrize(
     ("doors", "inferred", "unit", "deadline", "told"),
     [
-        ([], [0, 0, 0], "rounds", 0.1, True),
-        ([1], [0, 5, 0], "rounds", 0.1, True),
-        ([1], [0, 5, 1], "rounds", 0.1, False),
-        ([], [0, 0, 0], "activations", 0.1, False),
+        ([], [0, 0, 0], "rounds", 0.1, True), ([1], [0, 5, 0], "rounds", 0.1, True),
+        ([1], [0, 5, 1], "rounds", 0.1, False), ([], [0, 0, 0], "activations", 0.1, False),
         ([], [0, 0, 0], "rounds", None, False),
     ],
-)
+)  # fmt: skip
 def test_why_a_deadline_hides_gradients(doors, inferred, unit, deadline, told):
     results = tree({"scenario": {"exchange": {"deadline": deadline}}, "network": {"tapped_nodes": doors}})
     entry = {"convergence": {"unit": unit}, "gradients": {"attack": "a", "inferred": inferred}}
@@ -754,14 +681,10 @@ def test_the_scale_keeps_order_from_zero_to_infinity():
 @pytest.mark.parametrize(
     ("median", "baseline", "nothing"),
     [
-        (37.3, 0.27, True),
-        (0.3, 0.19, True),
-        (37.3, None, True),
-        (37.3, 1e9, True),
-        (0.3, 1e9, False),
+        (37.3, 0.27, True), (0.3, 0.19, True), (37.3, None, True), (37.3, 1e9, True), (0.3, 1e9, False),
         (0.3, None, False),
     ],
-)
+)  # fmt: skip
 def test_an_estimate_no_better_than_guessing_is_nothing_learned(written, median, baseline, nothing):
     """A guess: 0, whose error is at most 1, or the gradient of the public quadratic term."""
     given = alone(2)

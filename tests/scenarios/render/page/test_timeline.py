@@ -33,12 +33,10 @@ QUICK = QUICK.replace("per_agent: 6", "per_agent: 12").replace("activations: 240
 
 def encoded(entry):
     """What the script gets of an algorithm's results."""
-    return played.encoded(entry)
+    return played._encoded(entry)
 
 
 NEW = filled(AlgorithmResult, {"name": "new"})
-
-
 FIFTY = """\
 name: fifty
 seed: 4
@@ -314,10 +312,8 @@ def test_it_plays_pauses_and_goes_to_the_break(chromium, small, tmp_path):
         index = page.evaluate("Number(document.getElementById('player').dataset.packet)")
         shown = named(small, "leaky").timeline
         assert (shown.sender[index], shown.number[index], shown.sent[index]) == (
-            1,
-            broken.number,
-            broken.time,
-        )
+            1, broken.number, broken.time,
+        )  # fmt: skip
         assert page.evaluate("document.querySelectorAll('.moving .halo').length") == 1
         page.assert_clean()
 
