@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations, islice
 from typing import Any, Self, TypeVar, cast
 
@@ -230,6 +231,12 @@ class Uniform:
     def __ge__(self, other: Any) -> bool:
         return not self._below(other)
 
+    def __getattr__(self, name: str) -> Any:
+        """Methods by which NumPy computes functions of objects."""
+        if isinstance(getattr(np, name, None), np.ufunc):
+            raise self._coins.refused(_NO_NUMBER)
+        raise AttributeError(name)
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> bool:
         """Comparisons that NumPy's numbers begin."""
         if method != "__call__" or ufunc not in (np.less, np.less_equal, np.greater, np.greater_equal):
@@ -242,15 +249,16 @@ class Uniform:
 _NO_NUMBER = "a uniform private coin is used as a number, not compared with one: it has no list of outcomes"
 
 
+_SHOWN = {"__eq__", "__ne__", "__hash__", "__format__", "__repr__", "__str__", "__reduce_ex__"}
+"""Names that every object has and that say which number it is."""
+
+
 def _not_compared(self: Any, *_: Any) -> Any:
     raise self._coins.refused(_NO_NUMBER)
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
-    setattr(Uniform, f"__{_name}__", _not_compared)
-    setattr(Uniform, f"__r{_name}__", _not_compared)
-for _name in ("float", "int", "index", "bool", "neg", "abs", "round", "eq", "ne", "hash", "format", "str"):
-    setattr(Uniform, f"__{_name}__", _not_compared)
+for _name in {*dir(float), "__index__"} - {*dir(object), *vars(Uniform)} | _SHOWN:
+    setattr(Uniform, _name, property(_not_compared) if _name in ("real", "imag") else _not_compared)
 
 
 class Unseen:
@@ -280,14 +288,28 @@ class Unseen:
     def __int__(self) -> int:
         return self.__index__()
 
-    def __eq__(self, other: object) -> bool:
-        return int(self) == other
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        function = getattr(np, name, None)  # by which NumPy computes functions of objects
+        return partial(function, int(self)) if isinstance(function, np.ufunc) else getattr(int(self), name)
 
-    def __hash__(self) -> int:
-        return hash(int(self))
 
-    def __str__(self) -> str:
-        return str(int(self))
+def _looked_at(name: str) -> Any:
+    """A method of the number that it is; of whole and of broken numbers alike where it has its operands exchanged."""
+
+    def called(self: Unseen, *others: Any) -> Any:
+        plain = [int(one) if isinstance(one, Unseen) else one for one in others]
+        found = getattr(int(self), name)(*plain)
+        return getattr(float(int(self)), name)(*plain) if found is NotImplemented and hasattr(float, name) else found
+
+    return called
+
+
+_COMPARED = _SHOWN - {"__reduce_ex__"} | {"__lt__", "__le__", "__gt__", "__ge__"}
+for _name in {*dir(int)} - {*dir(object), *vars(Unseen)} | _COMPARED:
+    if callable(getattr(int, _name)):
+        setattr(Unseen, _name, _looked_at(_name))
 
 
 class _Batch(Sequence[int]):

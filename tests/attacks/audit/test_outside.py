@@ -1,15 +1,19 @@
 """Code that reaches past its node is noticed, and code that imports, logs or remembers a public number is not."""
 
+import contextvars
 import functools
 import gc
 import inspect
 import logging
+import math
 import os
 import socket
 import subprocess
 import sys
+import threading
 import traceback
 from dataclasses import dataclass
+from enum import Enum
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import ClassVar
@@ -33,6 +37,9 @@ FIRST: dict[int, object] = {}
 LAST = None
 ELSEWHERE = ModuleType("elsewhere")
 ELSEWHERE.table = {}
+SEEN, DATA, SETTINGS, PAIR, CLOSED, REPEATED = set(), {}, {"factor": 1.0}, ({}, 0), {}, {}
+BYTES, THREAD = bytearray(), threading.local()
+CONTEXT = contextvars.ContextVar("CONTEXT", default={})  # noqa: B039
 
 
 @dataclass(frozen=True)
@@ -256,6 +263,105 @@ def in_another_module(_, agent, gradient):
     return ELSEWHERE.table.setdefault(agent, gradient)
 
 
+def after_a_flag(_, agent, gradient):
+    if agent not in SEEN:
+        SEEN.add(agent)
+        DATA[agent] = gradient
+    return DATA[agent]
+
+
+def beside_constants(_, agent, gradient):
+    return SETTINGS["factor"] * SETTINGS.setdefault(agent, gradient)
+
+
+def in_a_tuple(_, agent, gradient):
+    return PAIR[0].setdefault(agent, gradient)
+
+
+def in_a_function(_, agent, gradient):
+    return CLOSED.setdefault(agent, lambda: gradient)()
+
+
+def repeated(value):
+    while True:
+        yield value
+
+
+def in_a_generator(_, agent, gradient):
+    return next(REPEATED.setdefault(agent, repeated(gradient)))
+
+
+class Holder:
+    """Has no pickled form."""
+
+    def __init__(self):
+        self.lock, self.table = threading.Lock(), {}
+
+    def keep(self, agent, gradient):
+        return self.table.setdefault(agent, gradient)
+
+
+class Slotted:
+    __slots__ = ("first",)
+
+
+HOLDER, SLOTTED, BOUND = Holder(), Slotted(), Holder().keep
+PARTIAL = functools.partial(lambda table, agent, gradient: table.setdefault(agent, gradient), FIRST)
+
+
+def in_a_slot(_, agent, gradient):
+    if agent == 1 and not hasattr(SLOTTED, "first"):
+        SLOTTED.first = gradient
+    return gradient if agent != 1 else SLOTTED.first
+
+
+def beside_a_lock(_, agent, gradient):
+    return HOLDER.keep(agent, gradient)
+
+
+def by_a_method(_, agent, gradient):
+    return BOUND(agent, gradient)
+
+
+def by_a_partial(_, agent, gradient):
+    return PARTIAL(agent, gradient)
+
+
+@functools.cache
+def through_a_cache():
+    return MEMO
+
+
+def behind_a_cache(_, agent, gradient):
+    return through_a_cache().setdefault(f"of {agent}", gradient)
+
+
+def of_a_thread(_, agent, gradient):
+    return vars(THREAD).setdefault(f"of {agent}", gradient)
+
+
+def in_a_context(_, agent, gradient):
+    return CONTEXT.get().setdefault(agent, gradient)
+
+
+def in_bytes(_, agent, gradient):
+    if agent == 1 and not BYTES:
+        BYTES.extend(gradient[0].tobytes())
+    return np.frombuffer(bytes(BYTES)) if agent == 1 else gradient
+
+
+def in_a_library(_, agent, gradient):
+    if agent == 1 and not hasattr(math, "kept"):
+        math.kept = gradient
+    return math.kept if agent == 1 else gradient
+
+
+def set_by_name(self, agent, gradient):
+    if agent == 1 and not hasattr(type(self), "late"):
+        setattr(type(self), "late", gradient)  # noqa: B010
+    return type(self).late if agent == 1 else gradient
+
+
 def in_a_field(self, agent, gradient):
     if agent == 1 and self.last is None:
         object.__setattr__(self, "last", gradient)
@@ -281,6 +387,21 @@ def on_the_class(self, agent, gradient):
         (in_another_module, "table"),
         (in_a_field, "the algorithm's last"),
         (on_the_class, "Remembers.shared"),
+        (after_a_flag, "DATA"),
+        (beside_constants, "SETTINGS"),
+        (in_a_tuple, "PAIR"),
+        (in_a_function, "CLOSED"),
+        (in_a_generator, "REPEATED"),
+        (in_a_slot, "SLOTTED"),
+        (beside_a_lock, "HOLDER"),
+        (by_a_method, "BOUND"),
+        (by_a_partial, "what is given to .*PARTIAL"),
+        (behind_a_cache, "MEMO"),
+        (of_a_thread, "THREAD"),
+        (in_a_context, "CONTEXT"),
+        (in_bytes, "BYTES"),
+        (in_a_library, "math.kept"),
+        (set_by_name, "Mine.late"),
     ],
 )
 def test_what_the_first_run_of_all_kept_of_the_data_gets_no_verdict(memory, named):
@@ -302,3 +423,57 @@ def test_nor_has_a_door_of_such_code_a_bound():
     for agent in range(3):
         with pytest.raises(PrivacyError, match="keeps the algorithm's kept from one run to the next"):
             bound_of(simulation, agent, Adjacency(0.25, "another target"), 1e-3)
+
+
+class Mode(Enum):
+    SLOW, FAST = 1, 2
+
+
+class Tables:
+    """Makes a matrix when it is first asked for one."""
+
+    def __init__(self):
+        self.lock, self.ready, self.made = threading.Lock(), False, {}
+
+    def __call__(self, dimension):
+        with self.lock:
+            if not self.ready:
+                self.made[dimension], self.ready = np.eye(dimension), True
+        return self.made[dimension]
+
+
+TABLES, ZEROS = Tables(), np.zeros(3)
+
+
+def is_public(gradient):
+    return bool(TABLES(gradient.shape[-1]).sum() + ZEROS.sum() < 0) or Mode(1) is Mode.FAST
+
+
+def forgets(gradient):
+    return is_public(gradient) or SETTINGS["no such name"]
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("asked", [is_public, forgets])
+def test_what_is_emptied_is_put_back(asked):
+    """Tables of a helper, members of an enumeration: whether the audit has a verdict or fails."""
+
+    class Mine(Asks):
+        def asked(self, gradient):
+            return asked(gradient)
+
+    mine = Mine({"table": [1.0, {"deep": np.ones(2)}]})
+    is_public(np.zeros(4))
+    before = {**vars(TABLES)}, TABLES.made[4], mine.what["table"], [*mine.what["table"]], {**SETTINGS}, {**vars(Mode)}
+    simulation, pair = quadratic_world(mine)
+    judge = lambda: judged(simulation, pair, claim_of(2.0, 1e-3), attack=None, trials=8).judgement.verdict  # noqa: E731
+    if asked is is_public:
+        assert judge() in HELD
+    else:
+        with pytest.raises(KeyError, match="no such name"):
+            judge()
+    after = {**vars(TABLES)}, TABLES.made[4], mine.what["table"], [*mine.what["table"]], {**SETTINGS}, {**vars(Mode)}
+    for one, other in zip(before, after, strict=True):
+        assert one is other if isinstance(one, np.ndarray) else one == other
+    assert np.array_equal(TABLES.made[4], np.eye(4))
+    assert np.array_equal(mine.what["table"][1]["deep"], np.ones(2))

@@ -330,9 +330,34 @@ async def coins_as_numbers(node: Node) -> None:
     await node.exchange(x=node.privatize(g, Laplace(SCALE * scale)))
 
 
+def in_spite_of(operation: Callable[[Node], object]) -> Run:
+    """Bare where this is true of coins, and clipped where it fails."""
+
+    async def code(node: Node) -> None:
+        g = await node.gradient(node.zeros())
+        try:
+            bare = bool(operation(node))
+        except Exception:
+            bare = False
+        await node.exchange(x=noisy(node, g if bare else clip(g)))
+
+    return code
+
+
 @pytest.mark.parametrize(
     ("code", "adjacency"),
     [
+        (in_spite_of(lambda node: divmod(node.coins.random(), 0.01)[0] == 0), ANY),
+        (in_spite_of(lambda node: math.trunc(node.coins.random()) == 0), ANY),
+        (in_spite_of(lambda node: +node.coins.random() < 0.01), ANY),
+        (in_spite_of(lambda node: node.coins.random().hex() < "0x1.1"), ANY),
+        (in_spite_of(lambda node: node.coins.random().real < 0.01), ANY),
+        (in_spite_of(lambda node: float(repr(node.coins.random())) < 0.01), ANY),
+        (in_spite_of(lambda node: np.log(node.coins.random(2))[0] < -4), ANY),
+        (in_spite_of(lambda node: choose(node.coins, range(100)) < 1), ANY),
+        (in_spite_of(lambda node: choose(node.coins, range(100)) + 0.5 < 1), ANY),
+        (in_spite_of(lambda node: 1.0 / (1 + choose(node.coins, range(100))) > 0.99), ANY),
+        (in_spite_of(lambda node: divmod(choose(node.coins, range(100)), 100)[1] == 0), ANY),
         (coins_refused, ANY),
         (coins_as_numbers, ANY),
         (other_law, ANY),
