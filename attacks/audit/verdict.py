@@ -208,8 +208,9 @@ def _measured(lower: float | None, upper: float | None, audited: GameResult | No
         low, high = ("?" if end is None else "∞" if math.isinf(end) else f"{end:.4g}" for end in (lower, upper))
         parts.append(f"Exact ε of the pair: {low if low == high else f'between {low} and {high}'}.")
     if audited is not None:
+        digits = 4 if audited.confidence < 0.99995 else 7  # it is never 1
         parts.append(
-            f"The game proves ε ≥ {audited.epsilon_audited:.4g} at {audited.confidence:.4g} confidence with "
+            f"The game proves ε ≥ {audited.epsilon_audited:.4g} at {audited.confidence:.{digits}g} confidence with "
             f"{audited.trials} trials, which could prove {audited.ceiling:.4g} at most."
         )
         if upper is not None and audited.epsilon_audited > upper:
