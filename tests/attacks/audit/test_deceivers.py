@@ -372,7 +372,7 @@ class TwiceTheSame(Searched):
 def test_a_plain_audit_finds_the_data_or_the_agent(deceiver, options):
     found = {sound: scenarios.audit(deceiver(sound), 1.0, *options, trials=100).verdict for sound in (False, True)}
     assert found[False] in ("refuted", "unprotected")
-    assert found[True] == "consistent"
+    assert found[True] == ("consistent" if deceiver in (Bump, Wave) else "proven")  # these two are no clip
 
 
 @dataclass(frozen=True)
