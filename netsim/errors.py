@@ -63,7 +63,8 @@ class ScenarioError(NetsimError):
         if place and self.field == "file" and self.value == self.file:
             return f"{place}{said}"
         absent = self.value is None and self.problem.startswith("missing")
-        return f"{place}{brief(self.field)}{'' if absent else f' = {_SHORT.repr(self.value)}'}: {said}"
+        value: object = getattr(self.value, "tolist", lambda: self.value)()  # a number of NumPy's reads as Python's
+        return f"{place}{brief(self.field)}{'' if absent else f' = {_SHORT.repr(value)}'}: {said}"
 
     def each(self) -> "tuple[ScenarioError, ...]":
         """This mistake and all others that were found with it, each by itself."""

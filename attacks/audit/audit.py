@@ -422,14 +422,14 @@ class _Audit:
         games = [game for game in (white, black, classifier) if game is not None]
         best_game = max(games, key=lambda game: game.epsilon_audited)
         judgement, bound, unbounded = self._judged(exact, best_game, anytime), None, None
-        if judgement.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED, Verdict.REFUTED):
+        if judgement.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED, Verdict.REFUTED, Verdict.NO_CLAIM):
             lost = [
                 *(e.epsilon for e in exact),
                 *([] if self.private.secret is None else [self.private.secret.known]),
             ]
             bound, unbounded = self._bound(max(one.lower for one in lost))
             judgement = self._judged(exact, best_game, anytime, bound)
-            if bound is not None and judgement.verdict in (Verdict.PROVEN, Verdict.REFUTED):
+            if bound is not None and judgement.verdict in (Verdict.PROVEN, Verdict.REFUTED, Verdict.NO_CLAIM):
                 one, two = (replace(e, epsilon=at_most(e.epsilon, bound.epsilon)) for e in exact)
                 exact, self.private = (one, two), self.private.at_most(bound.epsilon)
         alone = best_game is classifier and self.private.over_tosses is None and not self._shown(exact, anytime)

@@ -121,9 +121,8 @@ def judge(
     above = epsilon_claimed is not None and exceeds(found, epsilon_claimed)
     above_by_time = anytime is not None and anytime.refuted and anytime.claim_epsilon == epsilon_claimed
     refuted = above or above_by_time
-    if epsilon_claimed is None or (
-        bound is not None and not refuted and bound.epsilon > epsilon_claimed * (1 + ROUNDING)
-    ):
+    unheld = epsilon_claimed is not None and bound is not None and bound.epsilon > epsilon_claimed * (1 + ROUNDING)
+    if unheld and not refuted:
         bound = None
     if bound is not None and exact_lower is not None and exact_upper is not None:
         exact_upper = max(exact_lower, min(exact_upper, bound.epsilon))
@@ -135,7 +134,10 @@ def judge(
         if not_judged is not None:
             measured = f"Not everything could be judged: {not_judged}. {measured}"
         if failed_conditions in ((), (UNCLAIMED,)):
-            return Judgement(Verdict.NO_CLAIM, f"There is nothing to test: no ε is claimed. {measured}", None)
+            reason = f"There is nothing to test: no ε is claimed. {measured}"
+            if bound is not None and math.isfinite(bound.epsilon):
+                reason += f" The mechanism costs at most {_at_most(bound.epsilon)}, of all pairs."
+            return Judgement(Verdict.NO_CLAIM, reason, None)
         why = "; ".join(failed_conditions)
         return Judgement(Verdict.UNDEFINED, f"The claim is undefined: {why}. {measured}", None)
     claim = f"claimed ε = {epsilon_claimed:.4g} at δ = {delta:.3g}"

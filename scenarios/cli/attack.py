@@ -358,6 +358,8 @@ def _views(
         for name, agent in (("--listener", listener), ("--victim", after)):
             if agent is not None and agent >= n:
                 raise ScenarioError(name, agent, "no such agent", f"0 to {n - 1}")
+        if coalition >= n:
+            raise ScenarioError("--coalition", coalition, "no such coalition", f"0 to {n - 1}")
         if not subject.simulation.algorithm.noisy:  # a run of it may take its time
             raise _unpriced(experiment, subject, AttackError("nothing has noise"))
         spec = ViewsSpec(exact=["pairs"], coalition=coalition or None)

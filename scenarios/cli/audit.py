@@ -1,6 +1,7 @@
 """Command `netsim audit`: of a user's own algorithm, of a results folder, or of a scenario."""
 
 import json
+import math
 import shlex
 from collections.abc import Mapping
 from copy import deepcopy
@@ -73,7 +74,9 @@ def _audit(
             "-o 'audit.adjacency={change: 1, norm: l1}' (a change of its gradient).",
         ),
     ] = None,
-    delta: Annotated[float | None, bounded(0, 0.999, help="The δ of that claim. Default: 0.")] = None,
+    delta: Annotated[
+        float | None, bounded(0, 0.999, help="The δ of that claim, or that `claim()` is handed. Default: 0.")
+    ] = None,
     trials: Annotated[int | None, bounded(50, None, help="Transcripts of each world. Default: 2000.")] = None,
     confidence: Annotated[
         float | None, bounded(0.5, 0.999999, help="Joint confidence level, such as 0.99. Default: 0.95.")
@@ -332,7 +335,9 @@ def _print(results: "Results", folder: Path) -> None:
             proven = audit.verdict == "proven"  # of every change within the adjacency, and every agent looked at
             worlds = [] if proven else ["another agent: -o audit.agent=2"]
             if not proven and (audited is None or isinstance(audited.adjacency, str)):
-                worlds.insert(0, "any change of a size: -o 'audit.adjacency={change: 10}'")
+                size = audit.claim.gradient_change
+                change = f"{size:.6g}" if math.isfinite(size) else "10"
+                worlds.insert(0, f"any change of a size: -o 'audit.adjacency={{change: {change}}}'")
             if audited is None or audited.adjacency != "agent":
                 worlds.insert(0, "other worlds: -o audit.adjacency=agent")
             terminal.line(f"{entry.name}: {audit.terms}", soft_wrap=False)

@@ -76,7 +76,8 @@ def _new(
     first, *others = files
     steps = {f"{program()} check {first}": "what can be known before it runs", f"{program()} run {first}": "run it"}
     if python:
-        steps = {f"edit {first}": "put your algorithm there", f"{interpreter()} {others[0]}": "audit its claim"}
+        steps = {f"edit {first}": "put your algorithm there", f"{program()} audit {first}": "audit its claim"}
+        steps |= {f"{interpreter()} {others[0]}": "the same, step by step in Python"}
     console.print("Next:")
     for step, what in steps.items():
         console.print(f"  [bold]{escape(step)}[/]  [dim]{what}[/]", highlight=False, soft_wrap=True)

@@ -206,6 +206,7 @@ def read_runs(places: Sequence[str]) -> list[Run]:
     algorithms to compare.
     """
     wanted: dict[Path, tuple[str, ...] | None] = {}
+    asked: dict[Path, list[str]] = {}
     for place in places:
         folder, slug = Path(place), None
         before, _, last = place.rpartition(":")
@@ -214,6 +215,7 @@ def read_runs(places: Sequence[str]) -> list[Run]:
         elif folder.name == RESULTS:
             folder = folder.parent
         for one in _folders(folder, place):
+            asked.setdefault(one, []).extend([] if slug is None else [slug])
             known = wanted.get(one, ())
             wanted[one] = None if slug is None or known is None else tuple(dict.fromkeys((*known, slug)))
     runs: list[Run] = []
@@ -230,7 +232,7 @@ def read_runs(places: Sequence[str]) -> list[Run]:
             resolved = {}
         runs.append(Run(folder, label, _read(folder), slugs, resolved))
         there = [one.slug for one in runs[-1].results.algorithms]
-        for slug in slugs or ():
+        for slug in asked[folder]:
             if slug not in there:
                 allowed = ", ".join(there) or "none"
                 raise ScenarioError("runs", f"{folder}:{slug}", "no such algorithm there", allowed)

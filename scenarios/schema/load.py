@@ -127,7 +127,8 @@ def expanded(source: Scenario | Located) -> tuple[Variant, ...]:
 def without_name(error: ScenarioError) -> object:
     """The key under which a mistake that several variants or points share, such as a value of the grid, is reported
     for the first alone."""
-    return error.field.partition(": ")[2], repr(error.value), error.file, error.line
+    named = error.problem.startswith("unknown field")  # whatever its value
+    return error.field.partition(": ")[2], None if named else repr(error.value), error.file, error.line
 
 
 def alone(source: Located, name: str) -> Located:
