@@ -114,6 +114,9 @@ class _OneOf(Unseen):
     def __str__(self) -> str:
         return " or ".join(map(str, self.options))
 
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
 
 for _name in dir(np.random.Generator):
     if not _name.startswith("_") and _name not in ("bit_generator", *vars(UnknownCoins)):

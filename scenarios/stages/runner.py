@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -150,6 +151,11 @@ class _Session:
     results: Results
     deployed: Deployment | None
 
+    @cached_property
+    def _judge(self) -> Judge:
+        """Of all its algorithms."""
+        return Judge(self.experiment, self.folder, self.progress, self.jobs, self._put)
+
     def run(self) -> Results:
         write_text(self.folder / MANIFEST, dumps(manifest(self.results, self.experiment)))
         names: list[str] = []
@@ -230,8 +236,7 @@ class _Session:
             if subject.attacked is not None:
                 self._second_run(subject, subject.attacked, keeper)
             if experiment.pair is not None:
-                judge = Judge(experiment, self.folder, self.progress, self.jobs, self._put)
-                self._put(judge.judge(self._entry, subject, run.largest_activations))
+                self._put(self._judge.judge(self._entry, subject, run.largest_activations))
                 if chronicle is not None:
                     stage = f"{name}: the packets around the break"
                     self._put(timeline=chronicle.audited(self._entry, simulation, stage, self.progress))

@@ -17,7 +17,7 @@ from scenarios.results.tree import RunError
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
-from tests.scenarios.small import SMALL
+from tests.scenarios.small import SMALL, TINY
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +137,22 @@ def test_an_interrupted_run_keeps_what_it_had(tmp_path):
     assert entry(written, "plain").audit_status == "no claim"
     assert (tmp_path / "transcript-leaky.parquet").exists()
     assert "interrupted" in (tmp_path / "report.html").read_text().lower()
+
+
+class Heard(Silent):
+    def __init__(self):
+        self.said = []
+
+    def say(self, sentence):
+        self.said.append(sentence)
+
+
+def test_a_plan_that_two_audits_share_is_said_once(tmp_path):
+    heard = Heard()
+    twice = TINY.replace("  - {kind", "  - &one {kind").replace("attacks:", "  - {<<: *one, name: yours}\nattacks:")
+    results = run_scenario(parse(twice), tmp_path, progress=heard)
+    assert [one.audit_status for one in results.algorithms] == ["done", "done"]
+    assert sum("trials can prove" in one for one in heard.said) == 1
 
 
 class FailAt(StopAt):
