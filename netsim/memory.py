@@ -1,4 +1,4 @@
-"""Memory that may be asked for: estimated before anything is allocated, and held to."""
+"""Memory and processes that may be asked for: checked before anything is allocated, and held to."""
 
 import os
 import re
@@ -70,6 +70,12 @@ def check_memory(count: float, field: str, value: object, remedy: str = "less of
         why = f"asks for about {shown(count)} of memory"
         enough = shown(1.25 * count).replace(" ", "")
         raise ScenarioError(field, value, why, f"{shown(most)} here: {remedy}, or --memory {enough}")
+
+
+def check_jobs(jobs: int, field: str = "jobs") -> None:
+    """Raise a `ScenarioError` for what is no number of processes."""
+    if jobs == 0 or jobs < -1:
+        raise ScenarioError(field, jobs, "not a number of processes", "-1 (one per core), or >= 1")
 
 
 @contextmanager

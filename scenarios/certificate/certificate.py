@@ -17,6 +17,7 @@ from attacks.audit.pair import spread
 from netsim.algorithms.planted_faults import FAULTS
 from netsim.arrays import whole
 from netsim.errors import ScenarioError
+from netsim.memory import check_jobs
 from scenarios.certificate import rows as kinds
 from scenarios.certificate.rows import Case, Outcome, Rate, Row, StoredRow, cases, repeated
 from scenarios.certificate.worlds import CONFIDENCE, DELTA, DIMENSION, ROUNDS
@@ -89,8 +90,7 @@ def certify(
     """
     whole(repetitions, "repetitions", 1)
     whole(seed, "seed", 0)
-    if jobs == 0 or jobs < -1:
-        raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
+    check_jobs(jobs)
     if begun is not None and begun.seed != seed:
         raise ScenarioError("seed", seed, "the certificate was begun with another one", str(begun.seed))
     wanted = list(cases() if chosen is None else chosen)

@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from netsim.errors import ScenarioError
-from netsim.memory import limited
+from netsim.memory import check_jobs, limited
 from scenarios.files.folders import MANIFEST
 from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, fail, problems, write_document
 
@@ -373,8 +373,7 @@ def bounded(least: float, most: float | None, *names: str, **options: Any) -> An
 
 
 def _some(jobs: int) -> int:
-    if jobs == 0 or jobs < -1:
-        raise ScenarioError("--jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
+    check_jobs(jobs, "--jobs")
     return jobs
 
 

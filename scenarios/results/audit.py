@@ -416,7 +416,7 @@ class AuditResult(_Repeated, Shown):
     bound: Bound | None = None
     """ε over all pairs of the adjacency, the highest of all agents that were looked at where none is named; null
     where the claim is vacuous or undefined, something is unprotected, or a condition fails. Of a refuted claim it is
-    what would hold."""
+    what would hold, and without a claim what the mechanism costs at most."""
     unbounded: str | None = None
     """Why nothing bounds all pairs, where that was asked; else null."""
     secret_coins: SecretCoins | None = None

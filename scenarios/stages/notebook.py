@@ -10,6 +10,7 @@ from attacks.audit.verdict import BROKEN
 from netsim.algorithms import Algorithm
 from netsim.arrays import unknown
 from netsim.errors import PrivacyError, ScenarioError
+from netsim.memory import check_jobs
 from netsim.settings import Recording
 from netsim.simulation import Run
 from scenarios.build.duration import Silent
@@ -29,7 +30,6 @@ from scenarios.results.run import Convergence
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema import Scenario
 from scenarios.schema.own import claiming
-from scenarios.stages.runner import check_jobs
 from scenarios.stages.worlds import AuditOptions, audited
 from scenarios.stages.worst_pair import pair_for
 

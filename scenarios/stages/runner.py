@@ -15,6 +15,7 @@ from attacks.audit.conformance import conformance
 from netsim.adversary import Adversary
 from netsim.errors import DeadlockError, NetsimError, ScenarioError, TranscriptError
 from netsim.files import read_json
+from netsim.memory import check_jobs
 from netsim.readers.deployed.deploy import Deployment, deploy
 from netsim.readers.deployed.deploy import checked as checked_deployment
 from netsim.running import Running
@@ -96,12 +97,6 @@ def checked(source: Scenario | Located, part: bool = False, progress: Progress |
         return Experiment.of(scenario, progress)
     except ScenarioError as error:
         raise source.locate(error) if isinstance(source, Located) else error from None
-
-
-def check_jobs(jobs: int) -> None:
-    """You get a `ScenarioError` for what is no number of processes."""
-    if jobs == 0 or jobs < -1:
-        raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
 
 
 def prepare(folder: Path, name: str | None, jobs: int) -> None:

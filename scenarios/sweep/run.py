@@ -22,6 +22,7 @@ from joblib.externals.loky.process_executor import ProcessPoolExecutor, Terminat
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError, together
+from netsim.memory import check_jobs
 from scenarios.build.duration import LONG, Progress, Silent, duration
 from scenarios.files.folders import held
 from scenarios.results.header import versions
@@ -251,8 +252,7 @@ def run_sweep(
     Ctrl-C ends it: "interrupted", and the table has what was done; the same call goes on. It ends so too when a
     cluster's scheduler is gone.
     """
-    if jobs == 0 or jobs < -1:
-        raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
+    check_jobs(jobs)
     found = points(sweep, base)
     share = found if shard is None else shard.share(found)
     kept = Points(folder, found, [*sweep.grid, *sweep.random])
