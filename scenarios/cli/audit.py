@@ -334,7 +334,8 @@ def _print(results: "Results", folder: Path) -> None:
             own, audited = entry.kind == "python", results.scenario.audit
             proven = audit.verdict == "proven"  # of every change within the adjacency, and every agent looked at
             worlds = [] if proven else ["another agent: -o audit.agent=2"]
-            if not proven and (audited is None or isinstance(audited.adjacency, str)):
+            tried = audit.search is not None and audit.search.moved_both
+            if not (proven or tried) and (audited is None or isinstance(audited.adjacency, str)):
                 size = audit.claim.gradient_change
                 change = f"{size:.6g}" if math.isfinite(size) else "10"
                 worlds.insert(0, f"any change of a size: -o 'audit.adjacency={{change: {change}}}'")

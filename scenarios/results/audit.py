@@ -67,6 +67,10 @@ class EpsilonExact(EpsilonInterval):
 
 
 # ── search of the pair ──────────────────────────────────────────────────────────────────────────────────
+BOTH_MOVED = "both worlds moved"
+"""The family of pairs in both of whose worlds the gradient is moved."""
+
+
 class PairSearch(Result):
     """The search for the worst adjacent pair."""
 
@@ -114,6 +118,11 @@ class PairSearch(Result):
     """Seed of the search."""
     unbounded: bool = False
     """Whether the claim is of any change, the pair of no stated one, and no bound of what is released was seen."""
+
+    @property
+    def moved_both(self) -> bool:
+        """Whether changes of a gradient were tried beside other data."""
+        return any(one.name == BOTH_MOVED for one in self.families)
 
 
 # ── repeated audits, and the audit ──────────────────────────────────────────────────────────────────────

@@ -74,7 +74,9 @@ class Rows:
         return None
 
     @classmethod
-    def in_pairs(cls, simulation: Simulation, agent: int, change: float, norm: Norm) -> "Rows | None":
+    def in_pairs(
+        cls, simulation: Simulation, agent: int, change: float, norm: Norm, record: int | None
+    ) -> "Rows | None":
         """Of the rows the second quarter is `change` in `norm` away from the first, and the third from the last,
         which moves nothing; None as in `drawn`."""
         own, rng = simulation.problem.objectives[agent], np.random.default_rng(0)
@@ -91,7 +93,7 @@ class Rows:
             turns[np.all(turns == 0, axis=1)] = 1.0
             moved = np.array([change * scaled(turn, norm) for turn in turns])
             slopes, still = np.concatenate([places, places + moved, moved, 0 * moved]), np.zeros(4 * count)
-            rows = cls(own, slopes, still, still, None, np.zeros((4 * count, 0)))._seen(sample, agent)
+            rows = cls(own, slopes, still, still, record, np.zeros((4 * count, 0)))._seen(sample, agent)
             if rows is None:  # nearer
                 places = places * NEARER[1]
                 continue

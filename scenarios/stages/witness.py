@@ -53,7 +53,7 @@ from scenarios.schema.spec import Index, Model
 from scenarios.stages.drawn_pairs import bounds_releases
 from scenarios.stages.proof_part import proof_of
 from scenarios.stages.worlds import as_audited, as_its_claim_sees, holding, worlds
-from scenarios.stages.worst_pair import SATURATED, allows, holds_for_any_change, share_left
+from scenarios.stages.worst_pair import SATURATED, allows, constant_change, holds_for_any_change, share_left
 
 T = TypeVar("T")
 FORMAT, VERSION = "netsim witness", 1
@@ -538,7 +538,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
     fixed = simulation.algorithm.horizon
     activations = file.activations if fixed is None else fixed
     claim = simulation.claim(experiment.adjacency, activations, subject.delta)
-    _check_allowed(experiment, subject, pair, claim, activations)
+    pair = replace(pair, any_change=_of_any_change(experiment, subject, pair, claim, activations))
     claim = None if claim is None else as_audited(claim, pair)
     try:
         with np.errstate(all="ignore"):
@@ -652,11 +652,11 @@ def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:
     return experiment, Pair(file.agent, (zero, other), file.pair.description)
 
 
-def _check_allowed(
+def _of_any_change(
     experiment: Experiment, subject: Subject, pair: Pair, claim: Claim | None, activations: int
-) -> None:
-    """You get a `ScenarioError` for a pair of which the claim says nothing: one that is not adjacent, unless the
-    claim holds for any change and the algorithm bounds what it makes of it, which is simulated again."""
+) -> bool:
+    """Whether a pair is not adjacent, and the claim holds for any change and the algorithm bounds what it makes of
+    it, which is simulated again. You get a `ScenarioError` for a pair of which the claim says nothing."""
     own = subject.simulation.problem.objectives[pair.agent]
     zero, other = (cast("Objective", one) for one in pair.hypotheses)
     try:
@@ -664,6 +664,10 @@ def _check_allowed(
             check_adjacent(own, Tilted(own, other.slope - zero.slope), experiment.adjacency)
         else:
             check_adjacent(zero, other, experiment.adjacency)
+        of_data = experiment.adjacency.change is None and isinstance(other, Tilted | Bent)
+        if not of_data or (claim and constant_change(subject, claim, activations)):
+            return False
+        raise ScenarioError("pair.change", "…", "of moved gradients the claim says something else", "other data")
     except ScenarioError:
         if claim is None or not holds_for_any_change(subject, claim, activations):
             raise
@@ -674,6 +678,7 @@ def _check_allowed(
             bounded = left is not None and left <= SATURATED
             if not bounded and not bounds_releases(subject.simulation, pair.agent, one.record):
                 raise
+    return True
 
 
 def _renamed(tree: T) -> T:

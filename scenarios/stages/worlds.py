@@ -30,7 +30,7 @@ from netsim.adversary import Adversary, AdversaryView, Around
 from netsim.claims import Adjacency, Claim
 from netsim.codecs import Dither
 from netsim.errors import PrivacyError
-from netsim.problems import Bent, Objective, Tilted
+from netsim.problems import Objective, Tilted
 from netsim.randomness import NoiseThrough, Streams, coins_of
 from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
@@ -163,14 +163,18 @@ def audited(
 
 
 def as_audited(claim: Claim, pair: Pair) -> Claim:
-    """The claim with the adjacency that its pair is of: any data, where both worlds are moved and no change is
-    stated, for then the claim is of any change (`scenarios.stages.worst_pair`)."""
-    zero, adjacency = pair.hypotheses[0], claim.adjacency
-    if adjacency.change is not None or not isinstance(zero, Tilted | Bent):
-        return claim
-    what = "all data of one agent" if zero.record is None else "one record of one agent"
-    relation = f"any data in place of {what} (the claim ignores how much they differ)"
-    return replace(claim, adjacency=replace(adjacency, gradient_change=math.inf, relation=relation))
+    """The claim with the adjacency to which it is held: any data, where it is of any change; and beside other data
+    constant changes as large, where the pair is of these (`scenarios.stages.worst_pair`)."""
+    (zero, other), adjacency = pair.hypotheses, claim.adjacency
+    if pair.any_change:
+        what, _, _ = adjacency.relation.partition(" replaced")
+        relation = f"any data in place of {what} (the claim ignores how much they differ)"
+        return replace(claim, adjacency=replace(adjacency, gradient_change=math.inf, relation=relation))
+    if adjacency.change is None and isinstance(zero, Tilted) and isinstance(other, Tilted):
+        size = f"{adjacency.gradient_change:.4g} in ℓ2"
+        relation = f"{adjacency.relation}, or its gradient moved by a constant vector of at most {size}"
+        return replace(claim, adjacency=replace(adjacency, relation=relation))
+    return claim
 
 
 def agents_of(simulation: Simulation, chosen: int | None) -> list[int]:

@@ -5,7 +5,8 @@ algorithm bounds what it releases (by clipping, or a bounded function). The pair
 change beyond that bound in each world, in opposite directions: what is released differs by 2C, not by C. Whether
 there is a bound is seen in what the agent sends, and not believed: ten times the change must leave it there. Where
 the scenario states a change, the claim depends on it, or nothing bounds what is sent, the pair stays within the
-claim's adjacency.
+claim's adjacency. A claim that depends on no more of records than by how much they move a gradient is of every
+constant change of that size: these are tried too.
 """
 
 import math
@@ -35,17 +36,17 @@ from attacks.audit.verdict import ROUNDING
 from netsim.arrays import Array
 from netsim.claims import BY_HAND, Adjacency, Claim, Norm
 from netsim.errors import ScenarioError
-from netsim.problems import Bent, Objective, Tilted
+from netsim.problems import Bent, Objective, Sampled, Tilted
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
 from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.problem import AnyLogistic, curvature_of
 from scenarios.build.search_spaces import Data, Moved, Records, Spaces
-from scenarios.results.audit import PairSearch
+from scenarios.results.audit import BOTH_MOVED, PairSearch
 from scenarios.results.base import taken
 from scenarios.schema.scenario import GradientChange
-from scenarios.stages.drawn_pairs import NEARER, Rows
+from scenarios.stages.drawn_pairs import NEARER, Rows, bounds_releases
 from scenarios.stages.worlds import AGENTS, agents_of, holding, worlds
 
 FAR = 1e6
@@ -58,6 +59,8 @@ COORDINATES = 8
 """Coordinates along which changes are tried, at most: noise need not be the same in all."""
 FEWER = 8
 """Times fewer candidates for the others, and again for those that are only looked at."""
+CONSTANT = "the gradient of one agent moved by a constant vector"
+"""An adjacency that is stated by how much a gradient changes alone."""
 _BEYOND = "and far beyond the bound of what it releases; the claim is of any change"
 """How a pair that saturates is described."""
 _UNBOUNDED = "; no bound of what is released was seen, though the claim is of any change: other data may cost more"
@@ -79,7 +82,10 @@ def pair_for(
     if spec.search is None:
         sample = worlds(subject.simulation, pair.agent, cast("Objective", pair.hypotheses[1]), TRANSCRIPTS)
         points = observed(sample(0, FIRST_CHUNK), pair.agent, pair.hypotheses[0])
-        return replace(pair, change_used=change_used(pair, points, claim.adjacency)), None
+        record = 0 if spec.adjacency == "record" else None
+        of_any = claim.norm != BY_HAND and holds_for_any_change(subject, claim, activations)  # by hand: of this pair
+        of_any = of_any and bounds_releases(subject.simulation, pair.agent, record)
+        return replace(pair, change_used=change_used(pair, points, claim.adjacency), any_change=of_any), None
     agents = agents_of(subject.simulation, spec.agent)
     tried = sum(_budget(k, spec.search.candidates) for k in range(len(agents)))  # and pairs with both worlds moved
     progress.begin(f"{subject.spec.name}: searching the worst pair", tried)
@@ -97,10 +103,9 @@ def pair_for(
     unbounded = not bounded and holds_for_any_change(subject, claim, activations)
     if unbounded:
         description += _UNBOUNDED
-    chosen = Pair(best.agent, (best.true, winner.candidate.hypothesis), description)
-    shown = taken(
-        PairSearch.WorstPair, winner.candidate, epsilon=winner.epsilon, any_change=best.saturated is not None
-    )
+    of_any = best.saturated is not None
+    chosen = Pair(best.agent, (best.true, winner.candidate.hypothesis), description, any_change=of_any)
+    shown = taken(PairSearch.WorstPair, winner.candidate, epsilon=winner.epsilon, any_change=of_any)
     used = change_used(chosen, best.points, claim.adjacency) if best.saturated is None else best.saturated
     if claim.delta == 0 and (stated := _aimed(subject, pair)) > _aimed(subject, chosen):
         # where no cost of a release is known, few losses rank candidates badly; aimed noise costs nothing to validity
@@ -174,9 +179,21 @@ def holds_for_any_change(subject: Subject, claim: Claim, activations: int) -> bo
         return True
     simulation, allowed = subject.simulation, claim.adjacency.gradient_change
     larger = FAR * (allowed if np.isfinite(allowed) else 1.0)
-    words = "the gradient of one agent moved by any constant vector"
-    any_change = Adjacency.within(larger, "l2", simulation.problem.dimension, words)
+    any_change = Adjacency.within(larger, "l2", simulation.problem.dimension, CONSTANT)
     return _no_larger(simulation.claim(any_change, activations, subject.delta), claim)
+
+
+def constant_change(subject: Subject, claim: Claim, activations: int) -> float | None:
+    """The size, in ℓ2, of all constant changes of a gradient of which the claim says the same as of other data of
+    that size, where the scenario states no change; None: of these it says something else, or it is of any change."""
+    size = claim.adjacency.gradient_change
+    if claim.adjacency.change is not None or not 0 < size < np.inf:
+        return None
+    if holds_for_any_change(subject, claim, activations):
+        return None
+    moved = Adjacency.within(size, "l2", subject.simulation.problem.dimension, CONSTANT)
+    there = subject.simulation.claim(moved, activations, subject.delta)
+    return size if _no_larger(there, claim) else None
 
 
 def _no_larger(there: Claim | None, claim: Claim) -> bool:
@@ -290,10 +307,11 @@ class _Search:
             if not briefly:
                 yield from self._saturating(points, gradient)
             yield from self._farthest()
-        elif not briefly and (change := self.claim.adjacency.change) is not None:
+        elif not briefly and (change := self._change) is not None:
+            center = gradient if self._record is None else self._of_record(points)
             for one in self._directions(self.claim.adjacency.norm, gradient):  # the same change about a gradient of 0
                 half = change / 2 * one.vector
-                zero, other = (Tilted(self.own, slope - gradient) for slope in (-half, half))
+                zero, other = (Tilted(self.own, slope - center, record=self._record) for slope in (-half, half))
                 yield self._apart(zero, other, f"by {change:.4g} along {one.words}, about 0", None)
             yield from self._stretched(change)
 
@@ -328,7 +346,7 @@ class _Search:
     def _stretched(self, change: float) -> Iterator[_Found]:
         """Of many pairs of this change, about gradients of all sizes, the one whose releases differ most: what a clip
         in one norm does to a change in another is largest where the gradient has just been clipped."""
-        rows = Rows.in_pairs(self.subject.simulation, self.agent, change, self.claim.adjacency.norm)
+        rows = Rows.in_pairs(self.subject.simulation, self.agent, change, self.claim.adjacency.norm, self._record)
         if rows is None:
             return
         pair = rows.stretched
@@ -343,6 +361,19 @@ class _Search:
             if left is not None:
                 return share * slope, left
         return slope, np.nan
+
+    @cached_property
+    def _change(self) -> float | None:
+        """By how much a gradient may be moved by any constant vector, in the adjacency's norm; None: not at all."""
+        stated = self.claim.adjacency.change
+        return constant_change(self.subject, self.claim, self.activations) if stated is None else stated
+
+    def _of_record(self, points: Array) -> Array:
+        """The part of the record that differs in the agent's gradient, in the mean over the points (dimension,)."""
+        if not len(points):
+            return np.zeros(self.own.dimension)
+        whole = cast("Sampled", self.own)
+        return whole.batch([cast("int", self._record)]).gradient(points).mean(axis=0) / whole.records
 
     @cached_property
     def _record(self) -> int | None:
@@ -370,7 +401,7 @@ class _Search:
 
     def _apart(self, true: Objective, other: Objective, words: str, saturated: float | None) -> _Found:
         """The search of one pair, both of whose worlds are moved."""
-        sample, family = self._sample(true), "both worlds moved"
+        sample, family = self._sample(true), BOTH_MOVED
         sentence = f"the gradient of agent {self.agent} moved in both worlds, {words}"
         pair = _Apart(family, (Candidate(family, sentence, other, sentence),))
         points = observed(sample, self.agent, true)

@@ -18,7 +18,7 @@ from scenarios.stages.runner import run_scenario
 from scenarios.stages.witness import WitnessFile, completed, confirm
 from scenarios.stages.worlds import AuditOptions, holding, worlds
 from scenarios.stages.worlds import audited as audited_pair
-from scenarios.stages.worst_pair import SATURATED, holds_for_any_change, pair_for, share_left
+from scenarios.stages.worst_pair import SATURATED, constant_change, holds_for_any_change, pair_for, share_left
 from tests.scenarios.command import cli
 
 MINE = """\
@@ -232,6 +232,36 @@ class Batches(Sound):
 
 class Amplified(Batches):
     amplified: bool = True
+
+
+class OtherNorm(Sound):
+    \"\"\"Laplace noise hides what is moved in ℓ1; the author takes the ℓ2 norm for it.\"\"\"
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            received = await node.exchange(x=node.privatize(x, Laplace(self.scale / 20)))
+            x = received.mix("x") - self.step * await node.gradient(received.sent("x"))
+            node.estimate(x)
+
+    def moved(self, adjacency, dimension):
+        return adjacency.gradient_change
+
+    def claim(self, adjacency, setting, delta):
+        epsilon = self.step * self.moved(adjacency, setting.dimension) * (self.rounds - 1) / (self.scale / 20)
+        return Claim(epsilon, 0.0, "a theorem", adjacency, "l1")
+
+
+class RightNorm(OtherNorm):
+    def moved(self, adjacency, dimension):
+        return adjacency.in_norm("l1", dimension)
+
+
+class OfRecords(OtherNorm):
+    \"\"\"Says more of a constant change than of a record.\"\"\"
+
+    def moved(self, adjacency, dimension):
+        return adjacency.gradient_change * (dimension**0.5 if adjacency.constant else 1.0)
 """
 pytestmark = pytest.mark.usefixtures("undrawn")
 ROUNDS = 4
@@ -239,7 +269,7 @@ TRUE = 4.0
 """ε of `Sound`: four releases of what is clipped to 1 in ℓ1, Laplace noise of scale 2."""
 WRONG = {
     "Telescoping": 1.0, "HalfSensitivity": 2.0, "LessNoise": TRUE, "OneAgent": TRUE, "Reused": TRUE,
-    "Increments": 1.0, "Frozen": 2.0, "Guarded": 2.0, "OneCoordinate": TRUE,
+    "Increments": 1.0, "Frozen": 2.0, "Guarded": 2.0, "OneCoordinate": TRUE, "OtherNorm": None,
 }  # fmt: skip
 
 
@@ -275,6 +305,7 @@ def test_a_wrong_theorem_is_refuted_without_an_option(name, by_hand):
         pytest.param("Sound", True, "proven", id="Sound-True"),
         pytest.param("SoundIncrements", False, "proven", id="SoundIncrements"),
         pytest.param("PerRecord", False, "consistent", id="PerRecord"),
+        pytest.param("RightNorm", False, "proven", id="RightNorm"),
     ],
 )
 def test_its_sound_twin_is_not(name, by_hand, verdict):
@@ -425,6 +456,25 @@ def test_whether_a_claim_is_of_any_change_is_asked_of_its_formula():
     # a number that was claimed by hand is of all data, unless the scenario says by how much a gradient changes
     assert holds_for_any_change(*made("Sound", 4.0)[1:], ROUNDS)
     assert not holds_for_any_change(*made("Sound", 4.0, adjacency={"change": 2.0})[1:], ROUNDS)
+
+
+def test_a_claim_of_a_record_is_of_each_constant_change_of_which_it_says_the_same():
+    """One record moves the gradient by at most δ in ℓ2; a formula that knows δ alone is of all that move it so."""
+    for name, stated, tried in (
+        ("OtherNorm", "record", True),
+        ("OfRecords", "record", False),  # says more of them
+        ("Sound", "record", False),  # is of any change
+        ("OtherNorm", {"change": 0.1}, False),  # the search is within these anyway
+    ):
+        _, subject, claim = made(name, adjacency=stated)
+        size = constant_change(subject, claim, ROUNDS)
+        assert size == (claim.adjacency.gradient_change if tried else None)
+    for name in ("OtherNorm", "OfRecords"):
+        found = judged(name)
+        assert found.judgement.verdict.value == ("refuted" if name == "OtherNorm" else "consistent")
+        assert ("or its gradient moved" in found.claim.adjacency.relation) is (name == "OtherNorm")
+        # a proof has to be of the records as well, whose gradients need not differ by the same everywhere
+        assert not found.claim.adjacency.constant
 
 
 @pytest.mark.slow
