@@ -46,6 +46,7 @@ class Adjacency:
     perturbation asks for it. `constant`: the difference of the gradients is the same at every x. `norm` and `change`:
     the norm that the adjacency itself is stated in and its bound there (None: `gradient_change`, in ℓ2). `bending`:
     by how much the smoothness of f' may lie above that of f; claims are computed from an L that holds for both.
+    `record`: one record of the agent differs, so that the gradient of a batch without it is the same in both worlds.
     """
 
     gradient_change: float
@@ -55,6 +56,7 @@ class Adjacency:
     norm: Norm = "l2"
     change: float | None = None
     bending: float = 0.0
+    record: bool = False
 
     @classmethod
     def within(
@@ -76,12 +78,13 @@ class Adjacency:
         return min(known, _factor(self.norm, norm, dimension) * self.change)
 
     def allows(self, other: "Adjacency", dimension: int) -> bool:
-        """Whether no bound of this one is below that of the other, but for rounding."""
+        """Whether no bound of this one is below that of the other, but for rounding, and it is not of a record where
+        the other is of all of them."""
         ours, theirs = (
             (one.curvature_change, one.bending, *(one.in_norm(norm, dimension) for norm in ORDERS))
             for one in (self, other)
         )
-        return all(a >= b * (1 - 1e-9) for a, b in zip(ours, theirs, strict=True))
+        return self.record <= other.record and all(a >= b * (1 - 1e-9) for a, b in zip(ours, theirs, strict=True))
 
 
 @dataclass(frozen=True)

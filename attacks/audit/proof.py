@@ -20,6 +20,9 @@ agent's state follows from its data. With ‖Δg_t‖ ≤ Δ_t whatever was seen
 - the objective is perturbed: the noise is read off at the point that was sent, which both worlds share; the
   determinants of the densities differ by d·ln(1 + C/(dκ)) at most, which is added where noise is Laplace.
 
+Where adjacent is one record, Δg_t is 0 for a batch without it at a determined point, so that the sums are over the
+queries that it is in. Unclipped, a batch moves by records/batch times what the whole may.
+
 Not enough is a bounded answer by itself where noise stays hidden: x = z, then O = clip(−x) + z is 0 in one world.
 
 The code is read at every history of its private coins (`attacks.replay.coins`): what it does at one toss in 300
@@ -31,7 +34,8 @@ steps, top-k), of releases that are not on the wire as they were made, or of bat
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -110,7 +114,8 @@ def _at_coins(
     used = np.any(first.vectors != 0, axis=0)
     limits = [one.limits(adjacency, order, convexity, used) for one in doors]
     highest = np.max([limit for limit, _ in limits], axis=0)
-    _, upper = worst_change(first.vectors[:, used], highest[used], order)
+    moved = list(first.moved(adjacency, used, np.any([one.shared for one in doors], axis=0)))
+    upper = max(worst_change(first.vectors[:, some], highest[some], order)[1] for some in moved)
     epsilon = gaussian_epsilon(upper, delta) if order == 2 else upper
     added, words = first.determinants(adjacency, convexity)
     what = "its answers, clipped," if any(first.clips) else "its answers,"
@@ -125,8 +130,14 @@ def _at_coins(
             f"{covered} made; nothing else that it sends depends on its answers, given what was seen before",
             *dict.fromkeys(sentence for _, found in limits for sentence in found),
             *words,
+            *_of_batches(moved, used),
         ),
     )
+
+
+def _of_batches(moved: Sequence[Mask], used: Mask) -> tuple[str, ...]:
+    most, all_of_them = max(np.count_nonzero(some) for some in moved), np.count_nonzero(used)
+    return () if most == all_of_them else (f"a record is in {most} of its {all_of_them} queries at most",)
 
 
 def _of_coins(histories: int) -> str:
@@ -140,14 +151,16 @@ class _Door:
     """One transcript. `vectors` (releases, queries): what each answer moves of each release, in deviations of its
     noise (Laplace: in its scale). `clips` (queries,): by what each answer is clipped. `shared` (queries,): whether a
     query's point moves with others' answers; `steps` (queries,) by how much with its own. `perturbed`: the steps of
-    releases by objective perturbation; `overran`: whether the code goes on to send where the record ends; `drawn`:
-    how many transcripts were made up."""
+    releases by objective perturbation; `batches`: which of so many `records` a query is for, where it is not for all
+    (None as in `Pass`); `overran`: whether the code goes on to send where the record ends; `drawn`: how many
+    transcripts were made up."""
 
     law: str
     vectors: Array
     fields: tuple[object, ...]
     clips: tuple[Clip | None, ...]
-    batched: bool
+    batches: Mapping[int, tuple[int, ...] | None]
+    records: int
     dimension: int
     steps: Array
     shared: Mask
@@ -179,7 +192,8 @@ class _Door:
             vectors,
             found.fields,
             clips.each,
-            mapper.base.batched,
+            {t: batch for (_, t), batch in mapper.base.batches.items()},
+            public.records[agent] if public.records else 1,
             mapper.shape[1],
             steps,
             shared,
@@ -190,9 +204,34 @@ class _Door:
 
     def check_same(self, other: "_Door") -> None:
         """Another transcript has the same map."""
-        same = self.fields == other.fields and self.vectors.shape == other.vectors.shape and self.law == other.law
+        same = self.fields == other.fields and self.batches == other.batches
+        same = same and self.vectors.shape == other.vectors.shape and self.law == other.law
         if not same or not np.allclose(self.vectors, other.vectors, rtol=SAME, atol=0.0):
             raise AttackError("the map from answers to messages is not the same in all transcripts")
+
+    def moved(self, adjacency: Adjacency, used: Mask, shared: Mask) -> Iterator[Mask]:
+        """The queries whose answers an adjacent change may move, of those `used`, for each record that may be the one
+        that differs; `shared`: those at points that other answers move, in any transcript."""
+        named = {t: {k % self.records for k in some} for t, some in self.batches.items() if some is not None}
+        without = [t for t in named if not shared[t]] if adjacency.record else []
+        seen = set[bytes]()
+        for record in range(self.records if without else 1):
+            some = used.copy()
+            some[[t for t in without if record not in named[t]]] = False
+            if some.tobytes() not in seen:
+                seen.add(some.tobytes())
+                yield some
+
+    def _weight(self, adjacency: Adjacency, t: int) -> float | None:
+        """How many times what it may move the whole gradient a change may move that of the query; None: any number of
+        times."""
+        if t not in self.batches:
+            return 1.0
+        named = self.batches[t]
+        if named is None or not named or not adjacency.record:
+            return None
+        most = max(Counter(k % self.records for k in named).values())
+        return self.records * most / len(named)
 
     def limits(
         self, adjacency: Adjacency, order: Order, convexity: float | None, used: Mask
@@ -231,15 +270,16 @@ class _Door:
     def _determined(
         self, adjacency: Adjacency, order: Order, convexity: float | None, t: int
     ) -> tuple[float, str] | None:
-        if self.shared[t] or self.batched:
+        weight = self._weight(adjacency, t)
+        if self.shared[t] or weight is None:
             return None
-        change, pairs = adjacency.gradient_change, adjacency.relation
+        change, pairs = weight * adjacency.gradient_change, adjacency.relation
         across, along = (stretch(self.clips[t], norm, self.dimension) for norm in (2, order))
         limit = change * across * (1.0 if order == 2 else math.sqrt(self.dimension))
         clipped = f", which clipping stretches by at most {along:.4g}" if along > 1 else ""
         if self.steps[t] == 0:
             if order == 1:
-                limit = min(limit, along * adjacency.in_norm("l1", self.dimension))
+                limit = min(limit, along * weight * adjacency.in_norm("l1", self.dimension))
             where = f"queries are at points that the view determines, where gradients differ by at most {limit:.4g}"
             return limit, f"{where} in ℓ{order} ({pairs}{clipped})"
         if convexity is None or not 1 + self.steps[t] * convexity > 0:
@@ -249,7 +289,7 @@ class _Door:
         return limit, f"{where}; gradients differ by at most {change:.4g} in ℓ2 ({pairs}{clipped})"
 
     def _why(self, adjacency: Adjacency, convexity: float | None, t: int) -> str:
-        if self.batched:
+        if self._weight(adjacency, t) is None:
             return "gradients of batches are not clipped: a record weighs more in a batch than in the whole"
         if self.shared[t]:
             return f"query {t} is at a point that other answers move, and its answer is not clipped"

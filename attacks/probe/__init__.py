@@ -132,7 +132,7 @@ def message_map(
     if mixed := len(alike) < len(known):
         alike = known
     mapper = Mapper(WholeNetwork(view, substituted=False, hessians=alike))
-    public = mapper.public() & (not mapper.base.batched)
+    public = mapper.public() & (not mapper.base.batches)
     for agent, t in [one for one, fixed in zip(mapper.base.queries, public, strict=True) if linear and not fixed]:
         if agent not in known:
             raise AttackError(

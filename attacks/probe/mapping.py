@@ -292,7 +292,7 @@ class Mapper:
         queries, batches, and gaps as with all unknowns 0."""
         ours, theirs = (
             (
-                *([e.field for e in p.equations], p.queries, p.releases, p.gaps, p.seeds, p.overran, p.batched),
+                *([e.field for e in p.equations], p.queries, p.releases, p.gaps, p.seeds, p.overran, p.batches),
                 *(p.chosen, p.sent, list(map(type, _made(p)))),
             )
             for p in (found, self.base)

@@ -11,7 +11,7 @@ value + noise with noise that is given too: one more unknown, of known law. Nois
 what is unknown of it has mean 0.
 
 The agent's private coins are not known and not needed: whom a message went to was observed, and the gradient of a
-batch is one unknown whichever records are in it.
+batch is one unknown whichever records are in it. Which these are is noted where the code names them.
 
 `ProbeNode` is the private half of the port, the same for all victims. Where messages come from is the other half:
 `RecordedAgent` feeds one agent from what was observed around it, `attacks.probe.network` many from each other.
@@ -83,7 +83,8 @@ class Pass:
     whether one is in such a release; `carriers` the observed fields that each
     release was put in verbatim (only where the pass looks for them); `gaps` the values that were received and not
     observed. `chancy`: whether anything happened by chance; `chosen`: messages whose receiver coins chose, the first
-    one to the same receiver, and among whom they chose; `batched`: whether a query was for some records only;
+    one to the same receiver, and among whom they chose; `batches`: the records of each query that was for some only,
+    None where private coins choose them and nobody looks;
     `overran`: whether the code goes on to send where the record ends; `sent`: a recorded agent's messages, in order,
     and of each the activation and the pace at which it was ready: what queries and arrivals it waited for.
     """
@@ -97,7 +98,7 @@ class Pass:
     gaps: list[Gap] = field(default_factory=list[Gap])
     chancy: bool = False
     chosen: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list[tuple[int, int, tuple[int, ...]]])
-    batched: bool = False
+    batches: dict[Query, tuple[int, ...] | None] = field(default_factory=dict[Query, tuple[int, ...] | None])
     overran: bool = False
     sent: list[tuple[Kind, int, int, int]] = field(default_factory=list[tuple[Kind, int, int, int]])
 
@@ -164,7 +165,8 @@ class ProbeNode(ABC):
         gradient = self._unknown_gradient()
         if self.hessian is not None:
             gradient = gradient + (x @ self.hessian if len(self.hessian) > 1 else x * self.hessian)
-        self._found.batched |= batch is not None
+        if batch is not None:
+            self._found.batches[self.id, len(self._points)] = _named(batch)
         self._query_at(x)
         return gradient
 
@@ -285,6 +287,14 @@ class ProbeNode(ABC):
         if self._inputs.points:
             self._largest = max(self._largest, float(np.max(np.abs(value), initial=0.0)))
         return value
+
+
+def _named(batch: Sequence[int]) -> tuple[int, ...] | None:
+    """The records of a batch that the code has named; None where coins choose any of them unseen."""
+    listed = isinstance(batch, list | tuple | range | np.ndarray)  # to look into what coins drew would toss them
+    if listed and all(type(k) is int or isinstance(k, np.integer) for k in batch):
+        return tuple(int(k) for k in batch)
+    return None
 
 
 class RecordedAgent:

@@ -156,7 +156,7 @@ def adjacency_of(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adja
     relation = "one record of one agent replaced"
     if scenario.problem.kind not in (*LOGISTIC, "softmax") and math.isfinite(bound):
         relation += f", each record's gradient assumed to be at most {largest:.4g} in ℓ2"
-    return Adjacency(bound / fewest, relation, curvature / fewest)
+    return Adjacency(bound / fewest, relation, curvature / fewest, record=True)
 
 
 def _record_bounds(scenario: Scenario, dataset: Dataset) -> tuple[float, float]:

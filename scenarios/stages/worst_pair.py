@@ -180,6 +180,7 @@ def holds_for_any_change(subject: Subject, claim: Claim, activations: int) -> bo
     simulation, allowed = subject.simulation, claim.adjacency.gradient_change
     larger = FAR * (allowed if np.isfinite(allowed) else 1.0)
     any_change = Adjacency.within(larger, "l2", simulation.problem.dimension, CONSTANT)
+    any_change = replace(any_change, record=claim.adjacency.record)
     return _no_larger(simulation.claim(any_change, activations, subject.delta), claim)
 
 
@@ -192,7 +193,7 @@ def constant_change(subject: Subject, claim: Claim, activations: int) -> float |
     if holds_for_any_change(subject, claim, activations):
         return None
     moved = Adjacency.within(size, "l2", subject.simulation.problem.dimension, CONSTANT)
-    there = subject.simulation.claim(moved, activations, subject.delta)
+    there = subject.simulation.claim(replace(moved, record=claim.adjacency.record), activations, subject.delta)
     return size if _no_larger(there, claim) else None
 
 

@@ -13,10 +13,10 @@ from attacks.audit.proof import bound_at_door
 from attacks.audit.verdict import Bound, Verdict, judge
 from benchmarks.survival import Survived, proven, rows
 from netsim.algorithms import Algorithm
-from netsim.claims import Adjacency
+from netsim.claims import Adjacency, Clip
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Laplace
-from netsim.node import Node, choose
+from netsim.node import Node, choose, subset
 from netsim.problems import Bent, Tilted
 from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment
@@ -302,6 +302,84 @@ def test_every_history_of_private_coins_is_read() -> None:
     assert all("all 2 histories of its private coins" in one.conditions[-1] for one in (loud, quiet, chosen))
     batches = bound_of(simulated(PROVEN["descent, batches"])[0], ADJACENT)
     assert "decide nothing but" in batches.conditions[-1]
+
+
+# ── batches that the code names ─────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True)
+class Cycles(Algorithm):
+    """A step along one record's gradient after the other; `local`: along the next one's too, before x is sent."""
+
+    clip: float = np.inf
+    local: bool = False
+    chosen: bool = False
+    rounds: int = 16
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros()
+        for t in range(self.rounds):
+            for k in range(1 + self.local):
+                batch = subset(node.coins, node.records, 1) if self.chosen else [(t + k) % node.records]
+                g = await node.gradient(x, batch)
+                x = x - 0.1 * (g if np.isinf(self.clip) else Clip(self.clip, "l1")(g))
+            x = (await node.exchange(x=node.privatize(x, Laplace(1.0)))).sent("x")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "queries", "of_a_record", "of_all"),
+    [
+        # two queries of its own, each moved by 8 times as much as the whole gradient: 2 · 0.1 · 8 · √4 · 0.25
+        pytest.param(Cycles(), 2, 0.8, None, id="a batch weighs more than the whole"),
+        pytest.param(Cycles(0.5), 2, 0.2, 1.6, id="clipped"),
+        # and the second of each round, whose point the first one moves, of any record
+        pytest.param(Cycles(0.5, local=True), 18, 1.8, 3.2, id="points that other records move"),
+        pytest.param(Cycles(0.5, chosen=True), 16, 1.6, 1.6, id="any record may be in it"),
+    ],
+)
+def test_where_a_record_differs_batches_without_it_do_not(
+    algorithm: Cycles, queries: int, of_a_record: float, of_all: float | None
+) -> None:
+    simulation, adjacency = simulated(PROVEN["descent, released"])
+    simulation = replace(simulation, algorithm=algorithm)
+    bound = bound_of(simulation, adjacency)
+    np.testing.assert_allclose(bound.epsilon, of_a_record, rtol=1e-9)
+    several = f"a record is in {queries} of its {16 * (1 + algorithm.local)} queries at most"
+    assert (several in bound.conditions) is not algorithm.chosen
+    if of_all is None:
+        with pytest.raises(AttackError, match="batches are not clipped"):
+            bound_of(simulation, replace(adjacency, record=False))
+    else:
+        np.testing.assert_allclose(bound_of(simulation, replace(adjacency, record=False)).epsilon, of_all, rtol=1e-9)
+    own, rng = simulation.problem.objectives[AGENT], np.random.default_rng(0)
+    most = 0.0
+    for record in range(8):
+        for sign in rng.choice((-1.0, 1.0), (4, 4)):
+            slope = sign * adjacency.gradient_change / 2  # of this norm in ℓ2
+            zero, other = (Tilted(own, by * slope, record=record) for by in (-0.5, 0.5))
+            here = replace(simulation, problem=simulation.problem.replace(AGENT, zero))
+            most = max(most, lost(samples(here, other)[0], zero, other))
+    assert most <= bound.epsilon * (1 + 1e-9)
+    if algorithm == Cycles():
+        np.testing.assert_allclose(most, bound.epsilon, rtol=1e-9)
+
+
+def test_a_batch_that_follows_what_was_seen_has_no_bound() -> None:
+    simulation, adjacency = simulated(PROVEN["descent, released"])
+    for steps in (1, 3):
+        with pytest.raises(AttackError, match=r"other messages|same in all|not affine|no affine"):
+            bound_of(replace(simulation, algorithm=Follows(steps)), adjacency)
+
+
+@dataclass(frozen=True)
+class Follows(Algorithm):
+    """Which record is next depends on what was sent."""
+
+    rounds: int
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros()
+        for _ in range(1 + self.rounds):
+            g = Clip(0.5, "l1")(await node.gradient(x, [int(np.sum(x > 0)) % node.records]))
+            x = (await node.exchange(x=node.privatize(x - 0.1 * g, Laplace(1.0)))).sent("x")
 
 
 def test_a_bound_is_used_only_below_the_claim_and_after_a_refutation() -> None:
