@@ -470,7 +470,10 @@ def _plain(claim: Claim) -> Tree:
     def numbers(tree: Tree) -> dict[str, object]:
         return {key: plain.number(value) if isinstance(value, float) else value for key, value in tree.items()}
 
-    found = numbers({**asdict(claim), "adjacency": numbers(asdict(claim.adjacency))})
+    adjacency = numbers(asdict(claim.adjacency))
+    if not claim.adjacency.record:  # as in files of a version that did not know of it
+        del adjacency["record"]
+    found = numbers({**asdict(claim), "adjacency": adjacency})
     del found["coins"]
     found["failed_conditions"] = list(claim.failed_conditions)
     if found.pop("waived_conditions"):
