@@ -39,6 +39,7 @@ from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.claims import Adjacency
 from netsim.errors import AttackError
+from netsim.shown import show
 
 EXHAUSTIVE = 400
 """Up to so many coalitions are all tried; of more, agents are added one by one, each the one that costs most."""
@@ -122,7 +123,7 @@ class Priced:
         """`everything` recorded all messages, `agents[i]` is the view of agent i, honest but curious; `objectives`
         are those of the run. You get an `AttackError` where the views are not linear in what may differ."""
         if not 0 < delta < 1:
-            raise AttackError(f"δ = {delta:g}: a Gaussian price needs one between 0 and 1")
+            raise AttackError(f"δ = {show(delta)}: a Gaussian price needs one between 0 and 1")
         dimension = everything.public.dimension
         found = {i: _hessian_of(one, dimension) for i, one in enumerate(objectives)}
         known = {i: H for i, H in found.items() if H is not None}
@@ -232,7 +233,7 @@ class Priced:
         """The price over all pairs with what it rests on."""
         if price.all is None:
             return None
-        where = f"{self.adjacency.relation}, by at most {self.adjacency.gradient_change:.4g} in ℓ2"
+        where = f"{self.adjacency.relation}, by at most {show(self.adjacency.gradient_change, 4)} in ℓ2"
         return Bound(price.all.upper, (*self.conditions, f"agent {victim}: {where}"))
 
     def together(self, members: Sequence[int]) -> frozenset[Field]:

@@ -38,6 +38,7 @@ from attacks.replay.coins import Coins, DrawnCoins, every
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, PrivacyError
+from netsim.shown import show
 
 
 def number_of_tosses(kept: Archive) -> int:
@@ -186,7 +187,7 @@ class PrivateCoins:
         ):
             why = (
                 "This is of who knows the agent's private coins: another toss may explain it in the other world "
-                f"(for who does not know them ε ≥ {self.at_any_toss:.4g} is proven)"
+                f"(for who does not know them ε ≥ {show(self.at_any_toss, 4)} is proven)"
             )
             reason = f"{why}; their histories are not priced: {self.unpriced}. {found.reason}"
             return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
@@ -367,7 +368,7 @@ def _turned(sample: Sample, agent: int, hypotheses: tuple[Hypothesis, Hypothesis
     for t, k in ways[:: -(-len(ways) // most)] if ways else ():
         chance = odds[t][k] / math.fsum(odds[t])
         forced = _LikelyCoins.of((*history[:t], k))
-        yield _both(sample, agent, hypotheses, forced, f"of probability {chance:.3g}")
+        yield _both(sample, agent, hypotheses, forced, f"of probability {show(chance)}")
 
 
 def _both(

@@ -50,6 +50,7 @@ from netsim.arrays import Array, Mask
 from netsim.claims import Adjacency, Clip, length
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Laplace, UniformLaplace
+from netsim.shown import show
 
 ANSWERS, VIEWS = (NEAR, FAR), (1e-3, 1e6)
 """Sizes between which random answers, and random values of what passed the door, are drawn, evenly in logarithm."""
@@ -218,7 +219,9 @@ class _Door:
             raise AttackError(
                 "the objective is perturbed, and the change of the Hessian is not bounded for this noise"
             )
-        words = f"sums of the positive eigenvalues of ∇²f − ∇²f' are at most {bend:.4g}, and f + κ/2‖·‖² is convex"
+        words = (
+            f"sums of the positive eigenvalues of ∇²f − ∇²f' are at most {show(bend, 4)}, and f + κ/2‖·‖² is convex"
+        )
         return math.fsum(d * math.log1p(bend / (d * kappa)) for kappa in kappas), (words,)
 
     def _clipped(self, order: Order, t: int) -> tuple[float, str] | None:
@@ -226,7 +229,10 @@ class _Door:
         if clip is None or self.steps[t] != 0:
             return None
         limit = 2 * (clip.l1_bound if order == 1 else clip.l2_bound)(self.dimension)
-        return limit, f"answers are clipped, so that they change by at most {limit:.4g} in ℓ{order}, for any data"
+        return (
+            limit,
+            f"answers are clipped, so that they change by at most {show(limit, 4)} in ℓ{order}, for any data",
+        )
 
     def _determined(
         self, adjacency: Adjacency, order: Order, convexity: float | None, t: int
@@ -236,17 +242,21 @@ class _Door:
         change, pairs = adjacency.gradient_change, adjacency.relation
         across, along = (stretch(self.clips[t], norm, self.dimension) for norm in (2, order))
         limit = change * across * (1.0 if order == 2 else math.sqrt(self.dimension))
-        clipped = f", which clipping stretches by at most {along:.4g}" if along > 1 else ""
+        clipped = f", which clipping stretches by at most {show(along, 4)}" if along > 1 else ""
         if self.steps[t] == 0:
             if order == 1:
                 limit = min(limit, along * adjacency.in_norm("l1", self.dimension))
-            where = f"queries are at points that the view determines, where gradients differ by at most {limit:.4g}"
+            where = (
+                f"queries are at points that the view determines, where gradients differ by at most {show(limit, 4)}"
+            )
             return limit, f"{where} in ℓ{order} ({pairs}{clipped})"
         if convexity is None or not 1 + self.steps[t] * convexity > 0:
             return None
         limit /= 1 + self.steps[t] * convexity
-        where = f"proximal points are of points that the view determines, and the least curvature is {convexity:.4g}"
-        return limit, f"{where}; gradients differ by at most {change:.4g} in ℓ2 ({pairs}{clipped})"
+        where = (
+            f"proximal points are of points that the view determines, and the least curvature is {show(convexity, 4)}"
+        )
+        return limit, f"{where}; gradients differ by at most {show(change, 4)} in ℓ2 ({pairs}{clipped})"
 
     def _why(self, adjacency: Adjacency, convexity: float | None, t: int) -> str:
         if self.batched:
@@ -269,7 +279,7 @@ def _check(mapper: Mapper, clips: Clips, found: Map, noise: Array, steps: Array)
     largest = np.max([np.max(np.abs(e.value), initial=1.0) for e in mapper.base.equations])
     if ROUNDING * largest > SHOWS * np.min(noise[noise > 0]):
         raise AttackError(
-            f"its numbers are up to {largest:.2g}: rounding is not small beside noise that is so much less"
+            f"its numbers are up to {show(largest, 2)}: rounding is not small beside noise that is so much less"
         )
     answers, scales, copies = _answers(mapper, clips), _scales(mapper.base), _drawn(mapper)
     noises = _unseen(mapper, found)
