@@ -437,7 +437,7 @@ class _Audit:
             why = "A trained classifier alone shows it: releases are not on the wire in a form whose law is known"
             judgement = replace(judgement, reason=f"{judgement.reason} {why}.")
         if unbounded is not None and judgement.verdict is Verdict.CONSISTENT:
-            judgement = replace(judgement, reason=f"{judgement.reason} No bound over all pairs: {unbounded}.")
+            judgement = replace(judgement, reason=f"{judgement.reason} Not proven for every pair: {unbounded}.")
         return AuditResult(
             claim=self.claim,
             pair=self.pair,
@@ -516,12 +516,15 @@ class _Audit:
             try:
                 found.append(bound_over(adjacency))
             except AttackError as error:
-                raise AttackError(f"at the door of agent {agent}, {error}") from error
+                raise AttackError(f"of agent {agent}: {error}") from error
         if len(found) == 1:
             return own
         highest = max(found, key=lambda bound: bound.epsilon)
         doors = ", ".join(map(str, sorted((self.pair.agent, *self.doors))))
-        return replace(highest, conditions=(*highest.conditions, f"it is no more at the doors of agents {doors}"))
+        return replace(
+            highest,
+            conditions=(*highest.conditions, f"agents {doors} were looked at in turn, and this is the highest bound"),
+        )
 
     def _bound_over(self, adjacency: Adjacency) -> Bound:
         samples = [self.look.simulate(world, WORST_CASE) for world in (0, 1)]

@@ -199,8 +199,11 @@ class PrivateCoins:
             reason = f"{why}: their histories are not priced: {self.unpriced}. {found.reason}"
             return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
         if self.tossed and found.verdict is Verdict.CONSISTENT:
-            tosses = f"this holds for a view that knows them, at one toss, and {len(alone)} others exceed nothing"
-            return replace(found, reason=f"{found.reason} Private coins were tossed: {tosses}.")
+            runs = f"those of these runs, and {len(alone)} others exceed nothing"
+            why = (
+                f"The agents make random choices of their own: this is for a listener who knows them, and for {runs}"
+            )
+            return replace(found, reason=f"{found.reason} {why}.")
         return found
 
     def _at_all_tosses(self, found: Judgement, exact: tuple[ExactLoss, ExactLoss]) -> bool:

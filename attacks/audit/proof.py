@@ -114,16 +114,18 @@ def _at_coins(
     _, upper = worst_change(first.vectors[:, used], highest[used], order)
     epsilon = gaussian_epsilon(upper, delta) if order == 2 else upper
     added, words = first.determinants(adjacency, convexity)
-    what = "its answers, clipped," if any(first.clips) else "its answers,"
-    affine = f"what it sends is affine in {what} by the same map in {len(doors)} transcripts of both worlds"
+    what = "its gradients, clipped" if any(first.clips) else "its gradients or proximal points"
+    affine = f"what it sends is an affine function of {what}, the same in {len(doors)} runs, of both data sets"
     law = first.law.capitalize()
-    covered = f"each of its {len(first.vectors)} releases has {law} noise of its own, and is sent as it was"
+    covered = (
+        f"each of the {len(first.vectors)} noisy values that it sends has {law} noise of its own, and is sent as it"
+    )
     return Bound(
         epsilon + added,
         (
-            f"the door of agent {agent}, for the run's routes and delays, which the view knows",
-            f"{affine}, and in {first.drawn} that were made up, at answers from 10⁻⁶ to 10¹²",
-            f"{covered} made; nothing else that it sends depends on its answers, given what was seen before",
+            f"who listens has all that agent {agent} sends and receives, and knows the run's routes and delays",
+            f"{affine}, and in {first.drawn} made-up ones with gradients from 10⁻⁶ to 10¹²",
+            f"{covered} was made; nothing else that it sends depends on its data, given what was seen before",
             *dict.fromkeys(sentence for _, found in limits for sentence in found),
             *words,
         ),
@@ -132,8 +134,8 @@ def _at_coins(
 
 def _of_coins(histories: int) -> str:
     if histories > 1:
-        return f"all {histories} histories of its private coins were read, for who knows them"
-    return "its private coins, if any, decide nothing but whom it sends to and which records are in a batch"
+        return f"all {histories} ways in which its random choices may fall were read, for who knows them"
+    return "its random choices, if any, decide only whom it sends to and which records are in a batch"
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +233,7 @@ class _Door:
         limit = 2 * (clip.l1_bound if order == 1 else clip.l2_bound)(self.dimension)
         return (
             limit,
-            f"answers are clipped, so that they change by at most {show(limit, 4)} in ℓ{order}, for any data",
+            f"gradients are clipped, so that they change by at most {show(limit, 4)} in ℓ{order}, for any data",
         )
 
     def _determined(
@@ -247,14 +249,14 @@ class _Door:
             if order == 1:
                 limit = min(limit, along * adjacency.in_norm("l1", self.dimension))
             where = (
-                f"queries are at points that the view determines, where gradients differ by at most {show(limit, 4)}"
+                f"gradients are taken at points that who listens knows, and differ there by at most {show(limit, 4)}"
             )
             return limit, f"{where} in ℓ{order} ({pairs}{clipped})"
         if convexity is None or not 1 + self.steps[t] * convexity > 0:
             return None
         limit /= 1 + self.steps[t] * convexity
         where = (
-            f"proximal points are of points that the view determines, and the least curvature is {show(convexity, 4)}"
+            f"proximal points are of points that who listens knows, and the least curvature is {show(convexity, 4)}"
         )
         return limit, f"{where}; gradients differ by at most {show(change, 4)} in ℓ2 ({pairs}{clipped})"
 
@@ -262,10 +264,10 @@ class _Door:
         if self.batched:
             return "gradients of batches are not clipped: a record weighs more in a batch than in the whole"
         if self.shared[t]:
-            return f"query {t} is at a point that other answers move, and its answer is not clipped"
+            return f"gradient {t} is taken at a point that its other gradients move, and it is not clipped"
         if not math.isfinite(adjacency.gradient_change):
-            return "the adjacency bounds no change of a gradient, and answers are not clipped"
-        return f"the curvature of the objectives is not known, and query {t} is a proximal point ({convexity})"
+            return "the adjacency bounds no change of a gradient, and gradients are not clipped"
+        return f"the curvature of the objectives is not known, and number {t} is a proximal point ({convexity})"
 
 
 def _recording(sample: Sample, agent: int) -> Recording:

@@ -1,6 +1,7 @@
 """Verdict: one word and a sentence from the three epsilons."""
 
 import math
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -45,6 +46,9 @@ class Verdict(StrEnum):
     UNDEFINED = "undefined"
     NO_CLAIM = "no claim"
 
+
+NOTHING_CLAIMED = "There is nothing to test: no ε is claimed."
+_MEASURED = re.compile(r" ?(?:Exact ε of the pair: |The game proves ε ≥ |Nothing was measured).*?\.(?= |$)")
 
 BROKEN = (Verdict.REFUTED, Verdict.UNPROTECTED)
 """Verdicts on a claim that does not hold."""
@@ -135,7 +139,7 @@ def judge(
         if not_judged is not None:
             measured = f"Not everything could be judged: {not_judged}. {measured}"
         if failed_conditions in ((), (UNCLAIMED,)):
-            reason = f"There is nothing to test: no ε is claimed. {measured}"
+            reason = f"{NOTHING_CLAIMED} {measured}"
             if bound is not None and math.isfinite(bound.epsilon):
                 reason += f" The mechanism costs at most {_at_most(bound.epsilon)}, of all pairs."
             return Judgement(Verdict.NO_CLAIM, reason, None)
@@ -162,9 +166,8 @@ def judge(
         reason = f"The {claim} is not refuted, but not everything could be judged: {not_judged}. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, proven_share)
     if bound is not None:
-        reason = (
-            f"ε is at most {show(bound.epsilon, 4)} for every pair of the adjacency, within the {claim}. {measured}"
-        )
+        most = show(bound.epsilon, 4)
+        reason = f"ε is at most {most} for every pair of adjacent data sets, within the {claim}. {measured}"
         return Judgement(Verdict.PROVEN, reason, proven_share)
     if exact_estimate is not None and exceeds(exact_estimate, epsilon_claimed):
         reason = f"The {claim} is not refuted, but the exact ε is estimated at {show(exact_estimate, 4)}. {measured}"
@@ -180,12 +183,12 @@ def judge(
     if doubt is not None:
         reason = f"{doubt} {reason}"
     elif change_used is not None and change_used < LEAST_CHANGE:
-        remedy = "search more candidates, other agents, or state a pair that uses more of it"
+        remedy = "try more pairs of data sets, other agents, or a pair that uses more of it"
         reason += f" That is too little of the change to speak for the claim: {remedy}."
     elif proven_share is not None and proven_share < LEAST_SHARE:
         more = "more transcripts, " if delta > 0 else ""
-        remedy = f"{more}more candidates in the search, a change that lasts; or the claim is that loose"
-        reason += f" With a tenth of the noise the audit would have ended alike: {remedy}."
+        remedy = f"try {more}more pairs of data sets, or a difference that lasts; or the claim is that loose"
+        reason += f" With a tenth of the noise the audit would have ended alike, so it says little: {remedy}."
     else:
         weak = False
     reason += f" {measured}"
@@ -194,6 +197,11 @@ def judge(
     elif exact_upper is not None and exact_upper > epsilon_claimed * (1 + ROUNDING):
         reason += " The exact interval reaches above the claim: more transcripts would narrow it."
     return Judgement(Verdict.UNDERPOWERED if weak else Verdict.CONSISTENT, reason, proven_share)
+
+
+def cause(reason: str) -> str:
+    """The reason of a `Judgement` without the numbers measured: the exact ε of the pair, and what the game proves."""
+    return _MEASURED.sub("", reason).strip()
 
 
 def _at_most(epsilon: float) -> str:

@@ -168,8 +168,10 @@ class Algorithm(ABC):
 
     @property
     def summary(self) -> str:
-        """One sentence for a reader of results: the first line of the class's docstring, unless it says more."""
-        return (type(self).__doc__ or type(self).__name__).strip().splitlines()[0]
+        """One sentence for a reader of results: the first line of the class's docstring, unless it says more; empty
+        where a dataclass wrote that itself."""
+        written = (type(self).__doc__ or "").strip()
+        return "" if written.startswith(f"{type(self).__name__}(") else next(iter(written.splitlines()), "")
 
     @property
     def codec(self) -> Codec | None:

@@ -23,6 +23,7 @@ from scenarios.cli.options import (
     Settings,
     Strict,
     Variant,
+    Verbose,
     bounded,
     command,
     dated_folder,
@@ -52,6 +53,7 @@ def _run(
         bool, typer.Option("--watch", help="Show time, packets, bytes and waiting agents while simulations run.")
     ] = False,
     strict: Strict = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario: simulate, tap, invert, audit, and write a folder with a report to look at.
@@ -62,7 +64,7 @@ def _run(
     Exit status: 0 done, 1 a claim does not hold, 2 wrong input, 3 no claim is refuted, and with --strict one is not
     proven or consistent, 70 failed, or an audit could not judge, 130 interrupted (docs/commands.md has the table).
     """
-    carry_out("run", scenario, out, jobs, option or [], variant, replace, watch, strict, as_json)
+    carry_out("run", scenario, out, jobs, option or [], variant, replace, watch, strict, verbose, as_json)
 
 
 def carry_out(
@@ -75,6 +77,7 @@ def carry_out(
     replace: bool,
     watch: bool,
     strict: bool,
+    verbose: bool,
     as_json: bool,
     deployed: "Deployment | None" = None,
 ) -> None:
@@ -113,8 +116,8 @@ def carry_out(
     if as_json:
         terminal.write_result(document(results, folder, strict))
     else:
-        print_results(results, folder)
-        terminal.print_page(folder)
+        print_results(results, folder, verbose=verbose)
+        terminal.print_page(folder, verbose=verbose)
     if results.status == "interrupted":
         terminal.interrupted("the folder holds what was done until then", f"{again} --out {shlex.quote(str(folder))}")
     raise typer.Exit(ending(results, strict)[0])
@@ -353,6 +356,7 @@ def _deploy(
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Show time, packets and waiting agents.")] = False,
     strict: Strict = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario with a process for every agent: they talk over TCP on this machine, and taps capture packets.
@@ -396,7 +400,7 @@ def _deploy(
             return
     except ScenarioError as error:
         terminal.fail(error, options={"agents_on": "--agents-on", "ssh": "--ssh"}, as_json=as_json)
-    carry_out(word, scenario, out, jobs, settings, variant, replace, watch, strict, as_json, deployed)
+    carry_out(word, scenario, out, jobs, settings, variant, replace, watch, strict, verbose, as_json, deployed)
 
 
 def _place_taken(text: str) -> tuple[int, str]:

@@ -1,6 +1,7 @@
 """Command `netsim witness`."""
 
 import json
+import math
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -228,4 +229,4 @@ def _sent(field: str, receivers: tuple[int, ...]) -> str:
 def _number(value: float) -> str:
     if 0 < abs(value) < TINY:
         return "~0"
-    return show(value)
+    return f"{value:.3g}" if math.isfinite(value) else show(value)  # columns are narrow

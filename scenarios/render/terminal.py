@@ -156,9 +156,11 @@ def _called(name: str, own: Path) -> str:
     return shlex.quote(str(own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own))
 
 
-def print_page(folder: Path) -> None:
-    """The place of a run's page."""
+def print_page(folder: Path, *, verbose: bool = True) -> None:
+    """The place of a run's page; not `verbose`: and how to see here what it has."""
     console.print(f"\nReport: [bold]{escape(str(folder / PAGE))}[/]", soft_wrap=True)
+    if not verbose:
+        line("It opens in a browser and has all that was checked. Here --verbose prints it.", soft_wrap=False)
 
 
 def interrupted(kept: str, command: str) -> None:

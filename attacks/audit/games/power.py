@@ -113,8 +113,8 @@ class Plan:
         start = f"{self.trials:,} trials can prove ε up to {self.ceiling:.1f}; "
         if self.underpowered:
             return (
-                f"{start}a claim of {show(self.claim_epsilon, 4)} cannot be refuted by the game, whatever the truth "
-                "(the exact loss still can)."
+                f"{start}a claim of {show(self.claim_epsilon, 4)} cannot be refuted by the game, whatever the truth. "
+                "The exact ε, which is computed, still can refute it."
             )
         if self.claim_epsilon == 0:
             return f"{start}a claim of 0 has no multiple: any proven ε refutes it."

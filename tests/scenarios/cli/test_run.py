@@ -39,7 +39,7 @@ def test_show_prints_the_file_with_the_place_of_its_schema_on_this_machine():
 def test_run_says_the_verdicts_and_where_the_report_is(file):
     done = cli("run", file, "--out", "out", env={"COLUMNS": "200"})
     assert done.exit_code == 1  # a claim is unprotected
-    assert "The audit has a tap of its own at agent 1's door and on its links." in done.output
+    assert "The audit's listener records all that agent 1 sends and receives, and knows the algorithm." in done.output
     assert "unprotected" in done.output
     assert "proven" in done.output
     assert "240 of 240 private gradients recovered" in done.output
@@ -170,7 +170,7 @@ def test_what_was_never_claimed_is_told_and_is_no_broken_claim(file):
     assert "silent: unprotected Nothing was claimed (no clipping" in text
     assert done.exit_code == 0, done.output + done.stderr
     page = (file.parent / "out" / "report.html").read_text()
-    assert "Of 1 audited privacy claim, none was shown to be false" in page
+    assert "The audited privacy claim was not shown to be false" in page
     assert "Audited without a claimed number: 1 unprotected." in page
     silent, noisy = json.loads((file.parent / "out" / "results.json").read_text())["algorithms"]
     assert "no noise on what is sent" in silent["summary"]
