@@ -279,7 +279,8 @@ class Bounded:
         """Those of all doors that are bounded."""
         found = [one.conditions[1:] for one in self.doors.values() if isinstance(one, Bound)]
         why = self.why.replace(": a probe cannot invert it", ", before any clip of these")
-        common = [f"each view is bounded by its victim's door, and not priced: {why}"]
+        only = "no listener has an ε of its own, only the bound for who sees all that its victim sends and receives"
+        common = [f"{only}: {why}"]
         common += ["the run's routes and delays, which every listener knows"]
         common += ["what others send is made of what they received, of their data, and of noise that is no victim's"]
         return (*common, *dict.fromkeys(sentence for sentences in found for sentence in sentences))
