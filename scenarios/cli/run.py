@@ -244,7 +244,11 @@ def _sweep(
         problems.print(f"[bold red]point {one.point} failed[/]: {escape(str(one.error))}", highlight=False)
     if found.there:
         console.print(f"\nTable: [bold]{escape(str(folder / SWEPT))}[/]", soft_wrap=True)
-        console.print(f"Page:  netsim report {escape(shlex.quote(str(folder)))}", highlight=False, soft_wrap=True)
+        console.print(
+            f"Page:  {escape(terminal.program())} report {escape(shlex.quote(str(folder)))}",
+            highlight=False,
+            soft_wrap=True,
+        )
     if share is not None:
         console.print(f"It has {found.there} of the sweep's {found.all} points", highlight=False)
         if found.there < found.all:
@@ -292,13 +296,12 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
         return Column(head, [cell(row.get(name)) for row in rows[:MOST]], **how)
 
     several = len({row.get("algorithm") for row in rows}) > 1
+    heads = list(zip(varied, leaves(varied, algorithms), strict=True))
+    heads = [one for one in heads if len({cell(row.get(one[0])) for row in rows}) > 1] or heads[:1]
     shown = [(name, rank) for name, rank in SHOWN.items() if any(row.get(name) is not None for row in rows)]
     columns = [
         column("point", "point", right=True, whole=True),
-        *(
-            column(name, head, spared=99 - k)
-            for k, (name, head) in enumerate(zip(varied, leaves(varied, algorithms), strict=True))
-        ),
+        *(column(name, head, spared=99 - k) for k, (name, head) in enumerate(heads)),
         *([column("algorithm", "algorithm", at_least=10)] if several else []),
         *(column(name, HEADS.get(name, name), whole=True, spared=rank) for name, rank in shown),
     ]
