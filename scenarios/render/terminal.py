@@ -8,7 +8,7 @@ import shutil
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from netsim.errors import NetsimError, ScenarioError, brief, meant, short, together
@@ -154,6 +155,15 @@ def _called(name: str, own: Path) -> str:
     if found is not None and Path(found).absolute() == own:
         return name
     return shlex.quote(str(own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own))
+
+
+def print_steps(head: str, steps: Iterable[tuple[str, str]]) -> None:
+    """What to do next: each step in words, and its command, if any, on a line of its own, to copy."""
+    line(head, style="bold", soft_wrap=False)
+    for words, step in steps:
+        console.print(Padding(f"{escape(words)}{':' * bool(step)}", (0, 0, 0, 2)), highlight=False)
+        if step:
+            line(f"    {re.sub('^netsim ', f'{program()} ', step)}", style="bold")
 
 
 def print_page(folder: Path, *, verbose: bool = True) -> None:

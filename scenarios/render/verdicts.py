@@ -1,6 +1,5 @@
 """Verdicts of a run, and findings of attacks on a recorded transcript, in the terminal."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from rich.table import Table
 
 from scenarios.render import plain_words
 from scenarios.render.sentences import ELSEWHERE, about, games, ran, seen, word
-from scenarios.render.terminal import Column, console, fitted, line, problems, program
+from scenarios.render.terminal import Column, console, fitted, line, print_steps, problems
 from scenarios.results import curves, findings
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords
 from scenarios.results.audit import AuditResult
@@ -203,12 +202,9 @@ def _print_steps(results: Results, folder: Path) -> None:
                 steps.append(plain_words.Step(f"{variant.name}: see it in one run of {one.name}", shown))
     if steps:
         options = any(step.command.startswith("-") for step in steps)
-        line(f"\nWhat to do next{' (options: of the same command)' * options}", style="bold", soft_wrap=False)
-    for step in steps:
-        words = f"{escape(step.words)}{':' * bool(step.command)}"
-        console.print(Padding(words, (0, 0, 0, 2)), highlight=False)
-        if step.command:  # on a line of its own, to copy
-            line(f"    {re.sub('^netsim ', f'{program()} ', step.command)}", style="bold")
+        head = f"What to do next{' (options: of the same command)' * options}"
+        console.print()
+        print_steps(head, ((step.words, step.command) for step in steps))
 
 
 def _print_variants(variants: Sequence[VariantResult]) -> None:
