@@ -1,10 +1,42 @@
-"""Objects that show themselves: one line in a terminal and a table in a notebook, of the same facts."""
+"""Objects that show themselves, one line in a terminal and a table in a notebook of the same facts, and the one way
+in which a number is written for people."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from html import escape
 from typing import Any
+
+MISSING = "–"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def known(value: float | None) -> float:
+    """The number, or nan where there is none."""
+    return math.nan if value is None else value
+
+
+def show(value: float | None, digits: int = 3) -> str:
+    """So many significant digits, ∞, or a power of ten with superscripts."""
+    x = known(value)
+    if math.isnan(x):
+        return MISSING
+    if math.isinf(x):
+        return "∞" if x > 0 else "−∞"
+    if x == 0:
+        return "0"
+    if 1e-3 <= abs(x) < 1e5:
+        text = f"{x:.{max(0, digits - 1 - math.floor(math.log10(abs(x))))}f}"
+        return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
+    mantissa, exponent = f"{x:.{digits - 1}e}".split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".").replace("-", "−")
+    power = ten_to(int(exponent))
+    return power if mantissa == "1" else f"{mantissa} × {power}"
+
+
+def ten_to(exponent: int) -> str:
+    """10 to the exponent."""
+    return "10" + str(exponent).translate(_SUPERSCRIPTS)
 
 
 class Shown(ABC):
@@ -34,7 +66,7 @@ class Shown(ABC):
 
 def _text(value: object) -> str:
     if isinstance(value, float):
-        return "∞" if value == math.inf else f"{value:.4g}"
+        return show(value, 4)
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 

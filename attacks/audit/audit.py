@@ -38,7 +38,7 @@ from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.errors import AttackError, PrivacyError
 from netsim.node import Computed
-from netsim.shown import Shown
+from netsim.shown import Shown, show
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class AuditResult(Shown):
         return "\n".join(
             (
                 f"{self.judgement.verdict}: {self.judgement.reason}",
-                f"ε claimed: {'nothing' if claimed is None else _number(claimed)} (δ = {self.claim.delta:g})",
+                f"ε claimed: {'nothing' if claimed is None else _number(claimed)} (δ = {show(self.claim.delta)})",
                 f"ε exact:   {exact} ({_number(lower)} to {_number(upper)})",
                 f"ε audited: at least {_number(self.epsilon_audited)}",
                 f"pair:      agent {pair.agent}, {pair.description}; {self.trials:,} transcripts of each world",
@@ -188,7 +188,7 @@ class AuditResult(Shown):
 
 
 def _number(value: float) -> str:
-    return "∞" if value == math.inf else f"{value:.4g}"
+    return show(value, 4)
 
 
 Task = tuple[int, int]
@@ -437,7 +437,7 @@ class _Audit:
             why = "A trained classifier alone shows it: releases are not on the wire in a form whose law is known"
             judgement = replace(judgement, reason=f"{judgement.reason} {why}.")
         if unbounded is not None and judgement.verdict is Verdict.CONSISTENT:
-            judgement = replace(judgement, reason=f"{judgement.reason} No bound over all pairs: {unbounded}.")
+            judgement = replace(judgement, reason=f"{judgement.reason} Not proven for every pair: {unbounded}.")
         return AuditResult(
             claim=self.claim,
             pair=self.pair,
@@ -507,7 +507,7 @@ class _Audit:
                 highest = bound_or_why(partial(self._at_all_doors, bound, adjacency))
                 return (None, highest) if isinstance(highest, str) else (highest, None)
         assert isinstance(bound, Bound)
-        return None, f"the pair loses more than {bound.epsilon:.4g}, whatever the data: the code does not repeat"
+        return None, f"the pair loses more than {show(bound.epsilon, 4)}, whatever the data: the code does not repeat"
 
     def _at_all_doors(self, own: Bound, adjacency: Adjacency) -> Bound:
         """The highest bound of all agents that the claim is about."""
@@ -516,12 +516,15 @@ class _Audit:
             try:
                 found.append(bound_over(adjacency))
             except AttackError as error:
-                raise AttackError(f"at the door of agent {agent}, {error}") from error
+                raise AttackError(f"of agent {agent}: {error}") from error
         if len(found) == 1:
             return own
         highest = max(found, key=lambda bound: bound.epsilon)
         doors = ", ".join(map(str, sorted((self.pair.agent, *self.doors))))
-        return replace(highest, conditions=(*highest.conditions, f"it is no more at the doors of agents {doors}"))
+        return replace(
+            highest,
+            conditions=(*highest.conditions, f"agents {doors} were looked at in turn, and this is the highest bound"),
+        )
 
     def _bound_over(self, adjacency: Adjacency) -> Bound:
         samples = [self.look.simulate(world, WORST_CASE) for world in (0, 1)]
@@ -541,7 +544,8 @@ class _Audit:
         upper = max(e.epsilon.upper for e in exact)
         if game.epsilon_audited > upper * (1 + ROUNDING):
             raise PrivacyError(
-                f"no verdict: the game proves ε ≥ {game.epsilon_audited:.4g}, the exact loss ε ≤ {upper:.4g}; one of "
+                f"no verdict: the game proves ε ≥ {show(game.epsilon_audited, 4)}, the exact loss ε ≤ "
+                f"{show(upper, 4)}; one of "
                 "them is wrong, or a rare event of the stated error rate happened"
             )
         unprotected = first_unprotected(exact, self.private.secret, self.claim)
@@ -596,7 +600,7 @@ class _Audit:
             )
         if not (first.passed and second.passed):
             checks = ", ".join(
-                f"E[e^−L] = {one.mean:.4g} (at least {one.lower:.4g}), noise law p = {e.noise.p:.2g}"
+                f"E[e^−L] = {show(one.mean, 4)} (at least {show(one.lower, 4)}), noise law p = {show(e.noise.p, 2)}"
                 for e, one in ((first, first.self_check), (second, second.self_check))
             )
             raise PrivacyError(
@@ -645,7 +649,7 @@ def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None, pure:
         if e.unreliable_from is not None:
             return f"from activation {e.unreliable_from} on some noise is below the rounding of the values it covers"
         if e.uncovered is not None and not e.unprotected and math.isinf(e.epsilon.upper):
-            share = f"{e.leaks:.2g} of the transcripts" if e.leaks else "one whose noise was aimed"
+            share = f"{show(e.leaks, 2)} of the transcripts" if e.leaks else "one whose noise was aimed"
             return f"{e.uncovered}, in {share}: whether that is above δ is not proven"
         if e.faint is not None:
             return f"{e.faint}; that may be rounding or chance, and no noise protects it"

@@ -31,6 +31,7 @@ else:
     import check_witness as check  # pyright: ignore[reportMissingImports]
 
 from netsim.mechanisms import Gaussian
+from netsim.shown import show
 
 LAWS = 4  # chunks that a set may be of: the first of each world, and that of tilted noise
 TILTED = 2**42  # the number of the latter
@@ -137,7 +138,7 @@ class _SetFile(check.File):
         asked = LAWS * self.activations / (1 - check.to_ball(confidence))
         why = f"no proof of ε ≥ {self.lower!r}: the wealth is in {wealth.text}, and {asked.text} is asked"
         check.require(check.less(asked, wealth), why)
-        refuted = f"ε ≥ {self.lower!r} > ε = {bound!r} at δ = {delta:g}, given routes and delays"
+        refuted = f"ε ≥ {self.lower!r} > ε = {bound!r} at δ = {show(delta)}, given routes and delays"
         proven = f"{self.count} transcripts multiply a bet on it by more than is asked, {asked.text}"
         statistical = f"where it is false they do with probability {1 - confidence:.3g} at most"
         trusted = (

@@ -73,6 +73,7 @@ from netsim.claims import Adjacency
 from netsim.codecs import Quantizer, TopK, common_measure
 from netsim.mechanisms import Gaussian, Laplace, UniformLaplace
 from netsim.node import Exchange, FollowedCoins
+from netsim.shown import show
 
 BITS = 128  # of a ball: recorded numbers are boxes by far wider than what so many bits round
 SLACK = 2.0**-30  # relative, for floats: of the largest recorded number so far, or of a bound
@@ -829,7 +830,7 @@ class File:
         bound = self.bound(exact, loose) if delta == 0 else None
         node = self.reading(bound, exact)
         if node.proven.startswith("unprotected"):
-            alone = f"in this transcript: no claim of δ = {delta:g} is refuted by one; " if delta > 0 else ""
+            alone = f"in this transcript: no claim of δ = {show(delta)} is refuted by one; " if delta > 0 else ""
             return f"{node.proven} ({alone}{what})"
         if node.proven:
             return f"{node.proven} ({source}; {what})"

@@ -20,6 +20,7 @@ from attacks.replay.coins import DrawnCoins, Unseen
 from attacks.replay.recorded import EndOfRecord
 from netsim.adversary import AdversaryView
 from netsim.errors import TranscriptError
+from netsim.shown import show
 
 ROUNDING = 1e-9
 """Noise below this share of its deviation is none."""
@@ -62,14 +63,14 @@ def conformance(
         return Conformance(agent, False, f"the algorithm sends more than these {sent} messages", sent)
     for one in found.comparisons:
         if np.any(one.visible):
-            why = f"message {one.message}: {one.name!r} is off by {one.difference:.3g}, and no noise protects it"
+            why = f"message {one.message}: {one.name!r} is off by {show(one.difference)}, and no noise protects it"
             return Conformance(agent, False, why, one.message)
     noisy = [one for one in found.releases if np.any(one.stddev > 0)]
     check = NoiseCheck.of([NoiseScores.of(noisy, [np.zeros_like(one.value) for one in noisy])])
     numbers = sum(one.value.size for one in noisy)
     p = check.p if numbers else None
     if not check.passed:
-        shown = f"p = {check.p:.1g}" if check.p else "p < 1e-300"
+        shown = f"p = {show(check.p, 1)}" if check.p else "p < 1e-300"
         why = "there is no noise" if all(map(_silent, noisy)) else "the noise has another law than the algorithm's"
         return Conformance(agent, False, f"{why} ({shown}, {numbers} numbers)", sent, numbers, p)
     if found.departure is not None:

@@ -39,6 +39,7 @@ from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.claims import Adjacency
 from netsim.errors import AttackError
+from netsim.shown import show
 
 EXHAUSTIVE = 400
 """Up to so many coalitions are all tried; of more, agents are added one by one, each the one that costs most."""
@@ -122,7 +123,7 @@ class Priced:
         """`everything` recorded all messages, `agents[i]` is the view of agent i, honest but curious; `objectives`
         are those of the run. You get an `AttackError` where the views are not linear in what may differ."""
         if not 0 < delta < 1:
-            raise AttackError(f"δ = {delta:g}: a Gaussian price needs one between 0 and 1")
+            raise AttackError(f"δ = {show(delta)}: a Gaussian price needs one between 0 and 1")
         dimension = everything.public.dimension
         found = {i: _hessian_of(one, dimension) for i, one in enumerate(objectives)}
         known = {i: H for i, H in found.items() if H is not None}
@@ -232,7 +233,7 @@ class Priced:
         """The price over all pairs with what it rests on."""
         if price.all is None:
             return None
-        where = f"{self.adjacency.relation}, by at most {self.adjacency.gradient_change:.4g} in ℓ2"
+        where = f"{self.adjacency.relation}, by at most {show(self.adjacency.gradient_change, 4)} in ℓ2"
         return Bound(price.all.upper, (*self.conditions, f"agent {victim}: {where}"))
 
     def together(self, members: Sequence[int]) -> frozenset[Field]:
@@ -278,7 +279,8 @@ class Bounded:
         """Those of all doors that are bounded."""
         found = [one.conditions[1:] for one in self.doors.values() if isinstance(one, Bound)]
         why = self.why.replace(": a probe cannot invert it", ", before any clip of these")
-        common = [f"each view is bounded by its victim's door, and not priced: {why}"]
+        only = "no listener has an ε of its own, only the bound for who sees all that its victim sends and receives"
+        common = [f"{only}: {why}"]
         common += ["the run's routes and delays, which every listener knows"]
         common += ["what others send is made of what they received, of their data, and of noise that is no victim's"]
         return (*common, *dict.fromkeys(sentence for sentences in found for sentence in sentences))

@@ -38,6 +38,7 @@ from attacks.replay.coins import Coins, DrawnCoins, every
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, PrivacyError
+from netsim.shown import show
 
 
 def number_of_tosses(kept: Archive) -> int:
@@ -186,7 +187,7 @@ class PrivateCoins:
         ):
             why = (
                 "This is of who knows the agent's private coins: another toss may explain it in the other world "
-                f"(for who does not know them ε ≥ {self.at_any_toss:.4g} is proven)"
+                f"(for who does not know them ε ≥ {show(self.at_any_toss, 4)} is proven)"
             )
             reason = f"{why}; their histories are not priced: {self.unpriced}. {found.reason}"
             return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
@@ -198,8 +199,11 @@ class PrivateCoins:
             reason = f"{why}: their histories are not priced: {self.unpriced}. {found.reason}"
             return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
         if self.tossed and found.verdict is Verdict.CONSISTENT:
-            tosses = f"this holds for a view that knows them, at one toss, and {len(alone)} others exceed nothing"
-            return replace(found, reason=f"{found.reason} Private coins were tossed: {tosses}.")
+            runs = f"those of these runs, and {len(alone)} others exceed nothing"
+            why = (
+                f"The agents make random choices of their own: this is for a listener who knows them, and for {runs}"
+            )
+            return replace(found, reason=f"{found.reason} {why}.")
         return found
 
     def _at_all_tosses(self, found: Judgement, exact: tuple[ExactLoss, ExactLoss]) -> bool:
@@ -367,7 +371,7 @@ def _turned(sample: Sample, agent: int, hypotheses: tuple[Hypothesis, Hypothesis
     for t, k in ways[:: -(-len(ways) // most)] if ways else ():
         chance = odds[t][k] / math.fsum(odds[t])
         forced = _LikelyCoins.of((*history[:t], k))
-        yield _both(sample, agent, hypotheses, forced, f"of probability {chance:.3g}")
+        yield _both(sample, agent, hypotheses, forced, f"of probability {show(chance)}")
 
 
 def _both(

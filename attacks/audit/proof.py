@@ -54,6 +54,7 @@ from netsim.arrays import Array, Mask
 from netsim.claims import Adjacency, Clip, length
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Laplace, UniformLaplace
+from netsim.shown import show
 
 ANSWERS, VIEWS = (NEAR, FAR), (1e-3, 1e6)
 """Sizes between which random answers, and random values of what passed the door, are drawn, evenly in logarithm."""
@@ -118,16 +119,18 @@ def _at_coins(
     upper = max(worst_change(first.vectors[:, some], highest[some], order)[1] for some in moved)
     epsilon = gaussian_epsilon(upper, delta) if order == 2 else upper
     added, words = first.determinants(adjacency, convexity)
-    what = "its answers, clipped," if any(first.clips) else "its answers,"
-    affine = f"what it sends is affine in {what} by the same map in {len(doors)} transcripts of both worlds"
+    what = "its gradients, clipped" if any(first.clips) else "its gradients or proximal points"
+    affine = f"what it sends is an affine function of {what}, the same in {len(doors)} runs, of both data sets"
     law = first.law.capitalize()
-    covered = f"each of its {len(first.vectors)} releases has {law} noise of its own, and is sent as it was"
+    covered = (
+        f"each of the {len(first.vectors)} noisy values that it sends has {law} noise of its own, and is sent as it"
+    )
     return Bound(
         epsilon + added,
         (
-            f"the door of agent {agent}, for the run's routes and delays, which the view knows",
-            f"{affine}, and in {first.drawn} that were made up, at answers from 10⁻⁶ to 10¹²",
-            f"{covered} made; nothing else that it sends depends on its answers, given what was seen before",
+            f"who listens has all that agent {agent} sends and receives, and knows the run's routes and delays",
+            f"{affine}, and in {first.drawn} made-up ones with gradients from 10⁻⁶ to 10¹²",
+            f"{covered} was made; nothing else that it sends depends on its data, given what was seen before",
             *dict.fromkeys(sentence for _, found in limits for sentence in found),
             *words,
             *_of_batches(moved, used),
@@ -142,8 +145,8 @@ def _of_batches(moved: Sequence[Mask], used: Mask) -> tuple[str, ...]:
 
 def _of_coins(histories: int) -> str:
     if histories > 1:
-        return f"all {histories} histories of its private coins were read, for who knows them"
-    return "its private coins, if any, decide nothing but whom it sends to and which records are in a batch"
+        return f"all {histories} ways in which its random choices may fall were read, for who knows them"
+    return "its random choices, if any, decide only whom it sends to and which records are in a batch"
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +260,9 @@ class _Door:
             raise AttackError(
                 "the objective is perturbed, and the change of the Hessian is not bounded for this noise"
             )
-        words = f"sums of the positive eigenvalues of ∇²f − ∇²f' are at most {bend:.4g}, and f + κ/2‖·‖² is convex"
+        words = (
+            f"sums of the positive eigenvalues of ∇²f − ∇²f' are at most {show(bend, 4)}, and f + κ/2‖·‖² is convex"
+        )
         return math.fsum(d * math.log1p(bend / (d * kappa)) for kappa in kappas), (words,)
 
     def _clipped(self, order: Order, t: int) -> tuple[float, str] | None:
@@ -265,7 +270,10 @@ class _Door:
         if clip is None or self.steps[t] != 0:
             return None
         limit = 2 * (clip.l1_bound if order == 1 else clip.l2_bound)(self.dimension)
-        return limit, f"answers are clipped, so that they change by at most {limit:.4g} in ℓ{order}, for any data"
+        return (
+            limit,
+            f"gradients are clipped, so that they change by at most {show(limit, 4)} in ℓ{order}, for any data",
+        )
 
     def _determined(
         self, adjacency: Adjacency, order: Order, convexity: float | None, t: int
@@ -276,26 +284,30 @@ class _Door:
         change, pairs = weight * adjacency.gradient_change, adjacency.relation
         across, along = (stretch(self.clips[t], norm, self.dimension) for norm in (2, order))
         limit = change * across * (1.0 if order == 2 else math.sqrt(self.dimension))
-        clipped = f", which clipping stretches by at most {along:.4g}" if along > 1 else ""
+        clipped = f", which clipping stretches by at most {show(along, 4)}" if along > 1 else ""
         if self.steps[t] == 0:
             if order == 1:
                 limit = min(limit, along * weight * adjacency.in_norm("l1", self.dimension))
-            where = f"queries are at points that the view determines, where gradients differ by at most {limit:.4g}"
+            where = (
+                f"gradients are taken at points that who listens knows, and differ there by at most {show(limit, 4)}"
+            )
             return limit, f"{where} in ℓ{order} ({pairs}{clipped})"
         if convexity is None or not 1 + self.steps[t] * convexity > 0:
             return None
         limit /= 1 + self.steps[t] * convexity
-        where = f"proximal points are of points that the view determines, and the least curvature is {convexity:.4g}"
-        return limit, f"{where}; gradients differ by at most {change:.4g} in ℓ2 ({pairs}{clipped})"
+        where = (
+            f"proximal points are of points that who listens knows, and the least curvature is {show(convexity, 4)}"
+        )
+        return limit, f"{where}; gradients differ by at most {show(change, 4)} in ℓ2 ({pairs}{clipped})"
 
     def _why(self, adjacency: Adjacency, convexity: float | None, t: int) -> str:
         if self._weight(adjacency, t) is None:
             return "gradients of batches are not clipped: a record weighs more in a batch than in the whole"
         if self.shared[t]:
-            return f"query {t} is at a point that other answers move, and its answer is not clipped"
+            return f"gradient {t} is taken at a point that its other gradients move, and it is not clipped"
         if not math.isfinite(adjacency.gradient_change):
-            return "the adjacency bounds no change of a gradient, and answers are not clipped"
-        return f"the curvature of the objectives is not known, and query {t} is a proximal point ({convexity})"
+            return "the adjacency bounds no change of a gradient, and gradients are not clipped"
+        return f"the curvature of the objectives is not known, and number {t} is a proximal point ({convexity})"
 
 
 def _recording(sample: Sample, agent: int) -> Recording:
@@ -309,7 +321,7 @@ def _check(mapper: Mapper, clips: Clips, found: Map, noise: Array, steps: Array)
     largest = np.max([np.max(np.abs(e.value), initial=1.0) for e in mapper.base.equations])
     if ROUNDING * largest > SHOWS * np.min(noise[noise > 0]):
         raise AttackError(
-            f"its numbers are up to {largest:.2g}: rounding is not small beside noise that is so much less"
+            f"its numbers are up to {show(largest, 2)}: rounding is not small beside noise that is so much less"
         )
     answers, scales, copies = _answers(mapper, clips), _scales(mapper.base), _drawn(mapper)
     noises = _unseen(mapper, found)

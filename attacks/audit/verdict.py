@@ -1,6 +1,7 @@
 """Verdict: one word and a sentence from the three epsilons."""
 
 import math
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -9,6 +10,7 @@ from attacks.audit.games.game import GameResult
 from attacks.audit.games.sequential_test import SequentialTestResult
 from netsim.claims import UNCLAIMED
 from netsim.errors import PrivacyError
+from netsim.shown import show
 
 ROUNDING = 1e-9
 """Relative: an exact value equal to the claim but for rounding does not refute it."""
@@ -44,6 +46,9 @@ class Verdict(StrEnum):
     UNDEFINED = "undefined"
     NO_CLAIM = "no claim"
 
+
+NOTHING_CLAIMED = "There is nothing to test: no ε is claimed."
+_MEASURED = re.compile(r" ?(?:Exact ε of the pair: |The game proves ε ≥ |Nothing was measured).*?\.(?= |$)")
 
 BROKEN = (Verdict.REFUTED, Verdict.UNPROTECTED)
 """Verdicts on a claim that does not hold."""
@@ -128,19 +133,19 @@ def judge(
         exact_upper = max(exact_lower, min(exact_upper, bound.epsilon))
     measured = _measured(exact_lower, exact_upper, audited)
     if uncovered is not None:
-        claim = "" if epsilon_claimed is None else f", not {epsilon_claimed:.4g} as claimed"
+        claim = "" if epsilon_claimed is None else f", not {show(epsilon_claimed, 4)} as claimed"
         return Judgement(Verdict.UNPROTECTED, f"{uncovered}: no noise protects it, so ε = ∞{claim}.", None)
     if epsilon_claimed is None or failed_conditions:
         if not_judged is not None:
             measured = f"Not everything could be judged: {not_judged}. {measured}"
         if failed_conditions in ((), (UNCLAIMED,)):
-            reason = f"There is nothing to test: no ε is claimed. {measured}"
+            reason = f"{NOTHING_CLAIMED} {measured}"
             if bound is not None and math.isfinite(bound.epsilon):
                 reason += f" The mechanism costs at most {_at_most(bound.epsilon)}, of all pairs."
             return Judgement(Verdict.NO_CLAIM, reason, None)
         why = "; ".join(failed_conditions)
         return Judgement(Verdict.UNDEFINED, f"The claim is undefined: {why}. {measured}", None)
-    claim = f"claimed ε = {epsilon_claimed:.4g} at δ = {delta:.3g}"
+    claim = f"claimed ε = {show(epsilon_claimed, 4)} at δ = {show(delta)}"
     if anytime is not None:
         measured += f" The anytime game: {anytime.sentence}"
     if epsilon_claimed == 0:
@@ -148,23 +153,24 @@ def judge(
     else:
         proven_share = None if math.isinf(epsilon_claimed) and math.isinf(found) else found / epsilon_claimed
     if refuted:
-        reason = f"ε is {'at least' if above else 'more than'} {found:.4g}, above the {claim}. {measured}"
+        reason = f"ε is {'at least' if above else 'more than'} {show(found, 4)}, above the {claim}. {measured}"
         if bound is not None and math.isfinite(bound.epsilon) and not exceeds(found, bound.epsilon):
             most = _at_most(bound.epsilon)
             reason += f" The mechanism costs at most {most}: a claim of {most} would hold."
         return Judgement(Verdict.REFUTED, reason, proven_share)
     if epsilon_claimed > vacuous_above:
-        odds = f"{math.exp(epsilon_claimed):.1e}" if epsilon_claimed < 700 else f"e^{epsilon_claimed:.4g}"
-        reason = f"The {claim} is above {vacuous_above:.4g}: it allows odds of {odds} to 1. {measured}"
+        odds = show(math.exp(epsilon_claimed), 2) if epsilon_claimed < 700 else f"e^{show(epsilon_claimed, 4)}"
+        reason = f"The {claim} is above {show(vacuous_above, 4)}: it allows odds of {odds} to 1. {measured}"
         return Judgement(Verdict.VACUOUS, reason, proven_share)
     if not_judged is not None:
         reason = f"The {claim} is not refuted, but not everything could be judged: {not_judged}. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, proven_share)
     if bound is not None:
-        reason = f"ε is at most {bound.epsilon:.4g} for every pair of the adjacency, within the {claim}. {measured}"
+        most = show(bound.epsilon, 4)
+        reason = f"ε is at most {most} for every pair of adjacent data sets, within the {claim}. {measured}"
         return Judgement(Verdict.PROVEN, reason, proven_share)
     if exact_estimate is not None and exceeds(exact_estimate, epsilon_claimed):
-        reason = f"The {claim} is not refuted, but the exact ε is estimated at {exact_estimate:.4g}. {measured}"
+        reason = f"The {claim} is not refuted, but the exact ε is estimated at {show(exact_estimate, 4)}. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, proven_share)
     enclosed = exact_lower is not None and (delta == 0 or (exact_upper is not None and math.isfinite(exact_upper)))
     followed = exact_lower is not None and exact_estimate is not None and exact_lower >= REACHED * exact_estimate > 0
@@ -177,12 +183,12 @@ def judge(
     if doubt is not None:
         reason = f"{doubt} {reason}"
     elif change_used is not None and change_used < LEAST_CHANGE:
-        remedy = "search more candidates, other agents, or state a pair that uses more of it"
+        remedy = "try more pairs of data sets, other agents, or a pair that uses more of it"
         reason += f" That is too little of the change to speak for the claim: {remedy}."
     elif proven_share is not None and proven_share < LEAST_SHARE:
         more = "more transcripts, " if delta > 0 else ""
-        remedy = f"{more}more candidates in the search, a change that lasts; or the claim is that loose"
-        reason += f" With a tenth of the noise the audit would have ended alike: {remedy}."
+        remedy = f"try {more}more pairs of data sets, or a difference that lasts; or the claim is that loose"
+        reason += f" With a tenth of the noise the audit would have ended alike, so it says little: {remedy}."
     else:
         weak = False
     reason += f" {measured}"
@@ -193,10 +199,15 @@ def judge(
     return Judgement(Verdict.UNDERPOWERED if weak else Verdict.CONSISTENT, reason, proven_share)
 
 
+def cause(reason: str) -> str:
+    """The reason of a `Judgement` without the numbers measured: the exact ε of the pair, and what the game proves."""
+    return _MEASURED.sub("", reason).strip()
+
+
 def _at_most(epsilon: float) -> str:
     """To four digits, rounded up."""
     unit = 10.0 ** (math.floor(math.log10(epsilon)) - 3) if epsilon > 0 else 1.0
-    return f"{math.ceil(epsilon / unit * (1 - ROUNDING)) * unit:.4g}"
+    return show(math.ceil(epsilon / unit * (1 - ROUNDING)) * unit, 4)
 
 
 def _percent(share: float) -> str:
@@ -207,13 +218,14 @@ def _measured(lower: float | None, upper: float | None, audited: GameResult | No
     """Evidence in a sentence or two; a game above the exact ε is pointed out."""
     parts: list[str] = []
     if lower is not None or upper is not None:
-        low, high = ("?" if end is None else "∞" if math.isinf(end) else f"{end:.4g}" for end in (lower, upper))
+        low, high = ("?" if end is None else show(end, 4) for end in (lower, upper))
         parts.append(f"Exact ε of the pair: {low if low == high else f'between {low} and {high}'}.")
     if audited is not None:
         digits = 4 if audited.confidence < 0.99995 else 7  # it is never 1
         parts.append(
-            f"The game proves ε ≥ {audited.epsilon_audited:.4g} at {audited.confidence:.{digits}g} confidence with "
-            f"{audited.trials} trials, which could prove {audited.ceiling:.4g} at most."
+            f"The game proves ε ≥ {show(audited.epsilon_audited, 4)} at {audited.confidence:.{digits}g} "
+            "confidence with "
+            f"{audited.trials} trials, which could prove {show(audited.ceiling, 4)} at most."
         )
         if upper is not None and audited.epsilon_audited > upper:
             parts.append("The game exceeds the exact ε: they looked at different pairs, or one of them is wrong.")

@@ -17,6 +17,7 @@ from netsim.codecs import Codec
 from netsim.errors import PrivacyError, ScenarioError
 from netsim.node import Node
 from netsim.schedules import Constant, Schedule, first_outside, scaled
+from netsim.shown import show
 
 if TYPE_CHECKING:
     from netsim.topology import Topology
@@ -167,8 +168,10 @@ class Algorithm(ABC):
 
     @property
     def summary(self) -> str:
-        """One sentence for a reader of results: the first line of the class's docstring, unless it says more."""
-        return (type(self).__doc__ or type(self).__name__).strip().splitlines()[0]
+        """One sentence for a reader of results: the first line of the class's docstring, unless it says more; empty
+        where a dataclass wrote that itself."""
+        written = (type(self).__doc__ or "").strip()
+        return "" if written.startswith(f"{type(self).__name__}(") else next(iter(written.splitlines()), "")
 
     @property
     def codec(self) -> Codec | None:
@@ -257,7 +260,7 @@ class Algorithm(ABC):
                 raise PrivacyError("cannot calibrate: parameters so large that the claim is no number") from None
 
         if not (0 < epsilon < math.inf and 0 <= delta < 1):
-            raise PrivacyError(f"cannot calibrate to ε = {epsilon:g}, δ = {delta:g}: need ε > 0 and 0 <= δ < 1")
+            raise PrivacyError(f"cannot calibrate to ε = {epsilon:g}, δ = {show(delta)}: need ε > 0 and 0 <= δ < 1")
 
         @cache  # a claim of many releases takes long, and the search asks at its ends again
         def excess(log_factor: float) -> float:

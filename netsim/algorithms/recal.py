@@ -34,6 +34,7 @@ from netsim.errors import PrivacyError, ScenarioError
 from netsim.mechanisms import Gaussian
 from netsim.node import Node, choose
 from netsim.randomness import Streams
+from netsim.shown import show
 
 
 def coupling(agents: int) -> float:
@@ -314,7 +315,7 @@ class DPRecal(Walk):
     def calibrated(self, epsilon: float, delta: float, adjacency: Adjacency, setting: Setting) -> Self:
         """The same algorithm with the σ₁ at which Theorem 4 claims (ε, δ) for `setting.releases` activations."""
         if not (epsilon > 0 and 0 < delta < 1):
-            raise PrivacyError(f"cannot calibrate to ε = {epsilon:g}, δ = {delta:g}: need ε > 0 and 0 < δ < 1")
+            raise PrivacyError(f"cannot calibrate to ε = {epsilon:g}, δ = {show(delta)}: need ε > 0 and 0 < δ < 1")
         log = math.log(1 / delta)
         rho = (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
         unit = replace(self, stddev=1.0).rho(adjacency, setting)

@@ -335,8 +335,8 @@ def _views(
 
     One run is simulated and no audit made. ε is over all pairs of the scenario's adjacency, at the algorithm's δ, or
     at 0.001 where it claims at 0. It needs Gaussian noise, and data that enter once (gossip after noise) or quadratic
-    objectives (problem.kind: ridge, audit.adjacency: {change: 1}). Elsewhere (clipped gradients, other losses) ε is
-    between 0 and the bound at the victim's door, where there is one.
+    objectives (problem.kind: ridge, audit.adjacency: {change: 1}). Elsewhere (clipped gradients, other losses) no
+    listener has an ε of its own: what is printed is the bound for who sees all that an agent sends, if any.
 
     Exit status: 0 done, 1 a claim of a pair or of the coalition does not hold, 2 wrong input, or views that have no
     such price.
@@ -406,12 +406,18 @@ def _print(found: "ViewPrices", subject: "Subject", listener: int | None, *, pur
     pairs, name = found.pairs, subject.spec.name
     assert pairs is not None
     n = len(pairs.upper)
-    terminal.line(f"{name}: ε at δ = {show(found.delta)} of each victim (row) at each listener (column)")
+    if _by_victim(pairs) is None:
+        terminal.line(f"{name}: ε at δ = {show(found.delta)} of each victim (row) at each listener (column)")
+    else:
+        terminal.line(f"{name}: no listener has an exact ε of its own, at δ = {show(found.delta)}")
     if pure:
         why = "The algorithm claims at δ = 0, where a Gaussian view has no ε"
         terminal.line(f"{why}: taken is {show(found.delta)}. At δ = 0 ε is no less.", soft_wrap=False)
     if found.unbounded is not None:
         terminal.line(f"Nothing bounds all pairs: {found.unbounded}.")
+    if (most := _by_victim(pairs)) is not None:
+        _print_bounds(found, most)
+        return
     if n <= MOST_COLUMNS:
         table = Table(box=None, padding=(0, 1))
         for head in ("", *map(str, range(n))):
@@ -443,6 +449,40 @@ def _print(found: "ViewPrices", subject: "Subject", listener: int | None, *, pur
             table.add_row(str(hops), "   ".join(ends))
         terminal.console.print(table)
     for text in ("It rests on:", *(f"• {one}" for one in found.conditions)):
+        terminal.line(text, soft_wrap=False)
+
+
+def _by_victim(pairs: "ViewPrices.PairPrices") -> list[float] | None:
+    """The bound of each victim, where that is all that is known of its listeners: a matrix would repeat it."""
+    n, rows = len(pairs.upper), zip(pairs.lower, pairs.upper, strict=True)
+    found = [{(low[v], high[v]) for v in range(n) if v != u} for u, (low, high) in enumerate(rows)]
+    if n < 2 or any(len(ends) > 1 or any(low > 0 for low, _ in ends) for ends in found):
+        return None
+    return [high for ends in found for _, high in ends]
+
+
+def _print_bounds(found: "ViewPrices", most: list[float]) -> None:
+    """What anybody learns at most, why nothing more is known, and what would have a price of its own."""
+    from scenarios.results.numbers import show
+
+    same = len(set(map(str, most))) == 1
+    each = (
+        f"every agent's data: ε ≤ {show(most[0])}"
+        if same
+        else "; ".join(
+            f"agent {u}'s data: " + ("not bounded" if math.isnan(one) else f"ε ≤ {show(one)}")
+            for u, one in enumerate(most)
+        )
+    )
+    why, *others = found.conditions
+    for text in (
+        f"Known is what who sees all that an agent sends learns at most, of {each}.",
+        f"Why: {why.partition(': ')[2]}.",
+        "To get an exact ε of each pair: Gaussian noise, quadratic objectives (-o problem.kind=ridge) and "
+        "-o 'audit.adjacency={change: 1}'; or gossip after noise. An example: netsim views price-of-a-view",
+        "It rests on:",
+        *(f"• {one}" for one in others),
+    ):
         terminal.line(text, soft_wrap=False)
 
 

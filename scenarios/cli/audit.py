@@ -1,7 +1,6 @@
 """Command `netsim audit`: of a user's own algorithm, of a results folder, or of a scenario."""
 
 import json
-import math
 import shlex
 from collections.abc import Mapping
 from copy import deepcopy
@@ -17,6 +16,7 @@ from netsim.errors import ScenarioError, meant, together
 from scenarios.cli.options import (
     Replace,
     Strict,
+    Verbose,
     bounded,
     command,
     dated_folder,
@@ -104,6 +104,7 @@ def _audit(
     ] = False,
     jobs: Annotated[int, processes(help="Processes that share the simulations; -1: one per core.")] = -1,
     strict: Strict = False,
+    verbose: Verbose = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print verdicts and the three epsilons as JSON.")] = False,
 ) -> None:
     """Audit a privacy claim, and nothing else: is it true?
@@ -141,7 +142,7 @@ def _audit(
                 settings["views"] = "all" if other == "views" else other
     claim = None if epsilon is None and delta is None else (epsilon, delta or 0.0)
     order = _Order(
-        what, option or [], claim, settings, algorithm, variant, out, replacing, again, jobs, strict, as_json
+        what, option or [], claim, settings, algorithm, variant, out, replacing, again, jobs, strict, verbose, as_json
     )
     try:
         order.run()
@@ -166,6 +167,7 @@ class _Order:
     again: bool
     jobs: int
     strict: bool
+    verbose: bool
     as_json: bool
 
     def run(self) -> NoReturn:
@@ -294,12 +296,14 @@ class _Order:
     def _end(self, results: "Results", folder: Path) -> NoReturn:
         """Print what was found."""
         from scenarios.cli.json_output import document
+        from scenarios.render.verdicts import print_results
 
         found = document(results, folder, self.strict)
         if self.as_json:
             terminal.write_result(found)
         else:
-            _print(results, folder)
+            print_results(results, folder, verbose=self.verbose, alone=True)
+            terminal.print_page(folder, verbose=self.verbose)
         if found.exit_status == terminal.INTERRUPTED:
             same = self.command if Path(self.what).is_dir() else f"{self.command} --out {shlex.quote(str(folder))}"
             terminal.interrupted("the folder holds what was done until then", same)
@@ -321,34 +325,6 @@ class _Order:
                 error, field="WHAT", problem=error.problem.replace("file", "file or folder", 1), allowed=words
             )
         return _in_command_words(error) if is_own(self.what) else error
-
-
-def _print(results: "Results", folder: Path) -> None:
-    """The results, and the terms of each claim: adjacency, how much of it is used, and worlds that were not tried."""
-    from scenarios.render.verdicts import print_results
-    from scenarios.results.audit import AuditResult
-
-    print_results(results, folder)
-    for entry in results.algorithms:
-        if isinstance(audit := entry.audit, AuditResult):
-            own, audited = entry.kind == "python", results.scenario.audit
-            proven = audit.verdict == "proven"  # of every change within the adjacency, and every agent looked at
-            worlds = [] if proven else ["another agent: -o audit.agent=2"]
-            tried = audit.search is not None and audit.search.moved_both
-            if not (proven or tried) and (audited is None or isinstance(audited.adjacency, str)):
-                size = audit.claim.gradient_change
-                change = f"{size:.6g}" if math.isfinite(size) else "10"
-                worlds.insert(0, f"any change of a size: -o 'audit.adjacency={{change: {change}}}'")
-            if audited is None or audited.adjacency != "agent":
-                worlds.insert(0, "other worlds: -o audit.adjacency=agent")
-            terminal.line(f"{entry.name}: {audit.terms}", soft_wrap=False)
-            for other in worlds if own else ():  # an option stays on its line
-                terminal.line(f"  {other[0].upper()}{other[1:]}")
-            if own and audit.verdict in ("no claim", "undefined"):
-                terminal.console.print(
-                    "To test a number: [bold]--epsilon E[/], or write its claim().", highlight=False
-                )
-    terminal.print_page(folder)
 
 
 # ── a scenario around an algorithm of one's own ─────────────────────────────────────────────────────────

@@ -257,7 +257,6 @@ def _algorithm(entry: Entry, folder: Path, variant: str | None = None) -> _Algor
         proven = _AuditedEpsilon(lower=judged.epsilon_audited, confidence=judged.confidence)
     claim = full and full.claim
     source = claim or budget
-    budgeted = budget.epsilon[-1] if budget is not None and budget.epsilon else None
     found: dict[str, object] = {}
     if isinstance(entry.audit, AuditResult | AuditRefused):
         found |= {name: getattr(entry.audit, name) for name in ("joint_confidence", "earlier", "later")}
@@ -272,7 +271,7 @@ def _algorithm(entry: Entry, folder: Path, variant: str | None = None) -> _Algor
         verdict=findings.verdict(entry),
         claim_broken=findings.claim_is_broken(entry),
         reason=findings.sentence(whole) if whole else (judged and judged.reason) or "",
-        epsilon_claimed=judged.epsilon_claimed if judged is not None else budgeted,
+        epsilon_claimed=findings.claimed(entry),
         epsilon_exact=EpsilonInterval(lower=exact.lower, estimate=exact.estimate, upper=exact.upper)
         if exact and exact.known
         else None,

@@ -24,6 +24,7 @@ from scenarios.cli.options import AsJson, Jobs, bounded, command, given, process
 from scenarios.files.folders import whole
 from scenarios.files.folders import written as file_written
 from scenarios.render import terminal
+from scenarios.results.numbers import show
 
 if TYPE_CHECKING:
     from scenarios.certificate.certificate import Certificate
@@ -129,7 +130,7 @@ def _print(found: Sequence["Row"]) -> None:
             text.replace(" × 10", "e").translate(DIGITS) for text in (row.claimed.partition(" at ")[0], row.exact)
         )
         table.add_row(
-            escape(row.name), claimed, f"{delta:g}" if delta else "", exact, row.audited,
+            escape(row.name), claimed, show(delta) if delta else "", exact, row.audited,
             f"[{COLOURS.get(row.verdict, 'yellow')}]{row.verdict}[/]",
             "" if row.violation is None else str(row.violation), f"{row.seconds:.1f}",
         )  # fmt: skip

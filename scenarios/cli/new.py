@@ -18,7 +18,7 @@ from netsim.errors import ScenarioError
 from scenarios.cli.catalogue import NOISE, models, starter
 from scenarios.cli.options import Algorithm, Base, command, taken
 from scenarios.files.folders import whole
-from scenarios.render.terminal import console, fail, interpreter, program
+from scenarios.render.terminal import console, fail, interpreter, print_steps
 
 _TEMPLATES = resources.files("scenarios") / "cli" / "templates"
 _DEFAULT = "private_gradient_descent"
@@ -74,13 +74,14 @@ def _new(
     for file in files:
         console.print(f"Wrote [bold]{escape(file)}[/]", highlight=False)
     first, *others = files
-    steps = {f"{program()} check {first}": "what can be known before it runs", f"{program()} run {first}": "run it"}
+    steps = [("Check it, without running it", f"netsim check {first}"), ("Run it", f"netsim run {first}")]
     if python:
-        steps = {f"edit {first}": "put your algorithm there", f"{program()} audit {first}": "audit its claim"}
-        steps |= {f"{interpreter()} {others[0]}": "the same, step by step in Python"}
-    console.print("Next:")
-    for step, what in steps.items():
-        console.print(f"  [bold]{escape(step)}[/]  [dim]{what}[/]", highlight=False, soft_wrap=True)
+        steps = [
+            ("Put your algorithm there", f"edit {first}"),
+            ("Audit its claim", f"netsim audit {first}"),
+            ("The same, step by step in Python", f"{interpreter()} {others[0]}"),
+        ]
+    print_steps("Next", steps)
 
 
 # ── a scenario ──────────────────────────────────────────────────────────────────────────────────────────

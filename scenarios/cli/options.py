@@ -387,6 +387,9 @@ Strict = Annotated[
         "through of which too little is known.",
     ),
 ]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Print all that was checked, too: conditions, the search, the games.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document; all else goes to the standard error.")]
 
 

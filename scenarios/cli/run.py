@@ -23,6 +23,7 @@ from scenarios.cli.options import (
     Settings,
     Strict,
     Variant,
+    Verbose,
     bounded,
     command,
     dated_folder,
@@ -52,6 +53,7 @@ def _run(
         bool, typer.Option("--watch", help="Show time, packets, bytes and waiting agents while simulations run.")
     ] = False,
     strict: Strict = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario: simulate, tap, invert, audit, and write a folder with a report to look at.
@@ -62,7 +64,7 @@ def _run(
     Exit status: 0 done, 1 a claim does not hold, 2 wrong input, 3 no claim is refuted, and with --strict one is not
     proven or consistent, 70 failed, or an audit could not judge, 130 interrupted (docs/commands.md has the table).
     """
-    carry_out("run", scenario, out, jobs, option or [], variant, replace, watch, strict, as_json)
+    carry_out("run", scenario, out, jobs, option or [], variant, replace, watch, strict, verbose, as_json)
 
 
 def carry_out(
@@ -75,6 +77,7 @@ def carry_out(
     replace: bool,
     watch: bool,
     strict: bool,
+    verbose: bool,
     as_json: bool,
     deployed: "Deployment | None" = None,
 ) -> None:
@@ -113,8 +116,8 @@ def carry_out(
     if as_json:
         terminal.write_result(document(results, folder, strict))
     else:
-        print_results(results, folder)
-        terminal.print_page(folder)
+        print_results(results, folder, verbose=verbose)
+        terminal.print_page(folder, verbose=verbose)
     if results.status == "interrupted":
         terminal.interrupted("the folder holds what was done until then", f"{again} --out {shlex.quote(str(folder))}")
     raise typer.Exit(ending(results, strict)[0])
@@ -177,7 +180,8 @@ def _check(
         algorithms = f"{len(first.subjects)} algorithm{'s' * (len(first.subjects) > 1)}"
         terminal.line(
             f"{spec.name}: can be run: {several}{algorithms} on a {first.topology.name}, "
-            f"{first.dataset.records} records. {plan.ahead}"
+            f"{first.dataset.records} records. {plan.ahead}",
+            soft_wrap=not console.is_terminal,  # one line for a program, lines of words for a reader
         )
     raise typer.Exit(status)
 
@@ -241,7 +245,11 @@ def _sweep(
         problems.print(f"[bold red]point {one.point} failed[/]: {escape(str(one.error))}", highlight=False)
     if found.there:
         console.print(f"\nTable: [bold]{escape(str(folder / SWEPT))}[/]", soft_wrap=True)
-        console.print(f"Page:  netsim report {escape(shlex.quote(str(folder)))}", highlight=False, soft_wrap=True)
+        console.print(
+            f"Page:  {escape(terminal.program())} report {escape(shlex.quote(str(folder)))}",
+            highlight=False,
+            soft_wrap=True,
+        )
     if share is not None:
         console.print(f"It has {found.there} of the sweep's {found.all} points", highlight=False)
         if found.there < found.all:
@@ -289,13 +297,12 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
         return Column(head, [cell(row.get(name)) for row in rows[:MOST]], **how)
 
     several = len({row.get("algorithm") for row in rows}) > 1
+    heads = list(zip(varied, leaves(varied, algorithms), strict=True))
+    heads = [one for one in heads if len({cell(row.get(one[0])) for row in rows}) > 1] or heads[:1]
     shown = [(name, rank) for name, rank in SHOWN.items() if any(row.get(name) is not None for row in rows)]
     columns = [
         column("point", "point", right=True, whole=True),
-        *(
-            column(name, head, spared=99 - k)
-            for k, (name, head) in enumerate(zip(varied, leaves(varied, algorithms), strict=True))
-        ),
+        *(column(name, head, spared=99 - k) for k, (name, head) in enumerate(heads)),
         *([column("algorithm", "algorithm", at_least=10)] if several else []),
         *(column(name, HEADS.get(name, name), whole=True, spared=rank) for name, rank in shown),
     ]
@@ -353,6 +360,7 @@ def _deploy(
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Show time, packets and waiting agents.")] = False,
     strict: Strict = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario with a process for every agent: they talk over TCP on this machine, and taps capture packets.
@@ -396,7 +404,7 @@ def _deploy(
             return
     except ScenarioError as error:
         terminal.fail(error, options={"agents_on": "--agents-on", "ssh": "--ssh"}, as_json=as_json)
-    carry_out(word, scenario, out, jobs, settings, variant, replace, watch, strict, as_json, deployed)
+    carry_out(word, scenario, out, jobs, settings, variant, replace, watch, strict, verbose, as_json, deployed)
 
 
 def _place_taken(text: str) -> tuple[int, str]:

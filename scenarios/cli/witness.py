@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError, brief, install
+from netsim.shown import show
 from scenarios.cli.options import command, given, taken
 from scenarios.files.folders import written
 from scenarios.render.terminal import (
@@ -150,12 +151,12 @@ def _print(found: "Confirmation", every: bool) -> None:
     say(f"Agent {file.agent}: {file.place}.")
     say(f"Pair: {escape(file.pair.description)}.")
     if (claim := found.claim) is not None:
-        value = "undefined" if claim.epsilon is None else f"ε = {claim.epsilon:.6g} at δ = {claim.delta:.3g}"
+        value = "undefined" if claim.epsilon is None else f"ε = {show(claim.epsilon, 6)} at δ = {show(claim.delta)}"
         say(f"Claim: {value} ({escape(claim.source)}).")
     if (account := found.account) is not None:
         console.print("", _table(found, account, every), "", highlight=False, sep="\n")
         if found.first_above is not None and claim is not None:
-            above = f"Above: the sum is above ε = {claim.epsilon:.6g}, which is claimed of the whole run"
+            above = f"Above: the sum is above ε = {show(claim.epsilon, 6)}, which is claimed of the whole run"
             say(f"{above}; where the report says “of a run that ends there”, the claim may be a smaller one.")
         hidden = len(account.items) - len(list(_shown(account, found.first_above, every)))
         if hidden:
@@ -228,4 +229,4 @@ def _sent(field: str, receivers: tuple[int, ...]) -> str:
 def _number(value: float) -> str:
     if 0 < abs(value) < TINY:
         return "~0"
-    return f"{value:.3g}" if math.isfinite(value) else "∞" if value > 0 else "-∞"
+    return f"{value:.3g}" if math.isfinite(value) else show(value)  # columns are narrow

@@ -19,7 +19,7 @@ from scenarios.results.views import Prices, ViewPrices, Views, ViewsResult
 
 NOT_AUDITED = "not audited"
 ELSEWHERE = "refuted elsewhere"
-"""At a priced view or for a pair of agents, and not at the audited door."""
+"""For another listener or a pair of agents, and not for who has all that the audited agent sends and receives."""
 _MARKS = {  # strongest finding first: (severity class, meaning)
     "unprotected": (
         "bad",
@@ -29,8 +29,8 @@ _MARKS = {  # strongest finding first: (severity class, meaning)
     "refuted": ("bad", "The exact ε, or a lower bound proved by a game, is above the claimed ε."),
     ELSEWHERE: (
         "bad",
-        "The claim was not refuted at the audited door, but what is claimed of other views, or of pairs of agents, "
-        "does not hold.",
+        "The claim was not refuted for who records all that the audited agent sends and receives, but what is "
+        "claimed of other listeners, or of pairs of agents, does not hold.",
     ),
     "undefined": ("open", "There is no claimed number to test: the formula's own conditions fail here."),
     "vacuous": ("open", "The claim may hold, but it is so large that it promises nothing."),
@@ -44,8 +44,8 @@ _MARKS = {  # strongest finding first: (severity class, meaning)
     ),
     "proven": (
         "good",
-        "For no pair of the adjacency is ε above the claim, at the agent's door and under the conditions that are "
-        "listed.",
+        "For no pair of adjacent data sets is ε above the claim, for who records all that the agent sends and "
+        "receives, under the conditions that are listed.",
     ),
     NOT_AUDITED: ("none", "Nothing was tested; the reason is given."),
     "not reached": ("none", "The run ended before this algorithm was audited."),
@@ -65,7 +65,7 @@ _MOST_VIEWS = 6
 _UNRANKED = "nobody's computing is certainly slower than another's"
 _WEAKER = (
     "Views are played with black-box scores, a trained classifier's or those of inferred gradients, which are weaker "
-    "than the exact loss at the door"
+    "than the exact loss for who has all that the agent sends and receives"
 )
 
 
@@ -144,7 +144,10 @@ def headline(ordered: Sequence[Judged]) -> str:
         return f"No privacy claim was audited{' in its own threat model' if beyond else ''}.{besides}"
     broken = [one.word for one in claims if findings.claim_is_broken(one.entry)]
     others = [one.word for one in claims if not findings.claim_is_broken(one.entry)]
-    total = f"{len(claims)} audited privacy claim{'s' * (len(claims) > 1)}"
+    if len(claims) == 1:
+        ends = "does not hold" if broken else "holds" if others == ["proven"] else "was not shown to be false"
+        return f"The audited privacy claim {ends}: {(broken or others)[0]}.{besides}"
+    total = f"{len(claims)} audited privacy claims"
     if not broken:
         return f"Of {total}, none was shown to be false: {_tally(others)}.{besides}"
     verb = "does" if len(broken) == 1 else "do"
@@ -196,8 +199,13 @@ def missing(results: Results) -> list[str]:
 
 # ── the run and its audit ───────────────────────────────────────────────────────────────────────────────
 def about(results: Results, entry: AlgorithmResult) -> list[str]:
-    """All that was found of an algorithm, a sentence or two each: audit, run, attacks."""
-    audit, run, spec = entry.audit, entry.run, results.scenario.audit
+    """All that was found of an algorithm, a sentence or two each: audit, run, attacks, other listeners."""
+    return [*audited(results, entry), *ran(results, entry), *seen(entry)]
+
+
+def audited(results: Results, entry: AlgorithmResult) -> list[str]:
+    """All that an audit found of an algorithm, a sentence or two each."""
+    audit, spec = entry.audit, results.scenario.audit
     lines = [findings.sentence(entry)]
     if isinstance(audit, AuditResult):
         lines += ["It rests on:", *(f"• {one}" for one in conditions)] if (conditions := rests_on(audit)) else []
@@ -205,10 +213,17 @@ def about(results: Results, entry: AlgorithmResult) -> list[str]:
         if spec is not None and audit.sequential_test.stopped:
             counts = f"{audit.trials:,} of at most {spec.trials:,}"
             lines.append(f"The audit ended after {counts} transcripts of each world: refuted.")
-        lines += _games(audit)
-    lines += filter(None, [over_time(entry.over_time)])
+        lines += games(audit)
+    return lines + list(filter(None, [over_time(entry.over_time)]))
+
+
+def ran(results: Results, entry: AlgorithmResult) -> list[str]:
+    """All that was found of a run and by attacks on it, a sentence or two each."""
+    run, lines = entry.run, list[str]()
     if entry.convergence is not None and findings.diverged(entry):
-        lines.append(f"Diverged: the relative error ends at {show(entry.convergence.final)}.")
+        final = show(entry.convergence.final)
+        end = "is no number in the end" if final == MISSING else f"ends at {final}"
+        lines.append(f"Diverged: the relative error {end}.")
     if run is not None:
         counts = run.traffic
         sent = f"{counts.get('packets_sent', 0):,} packets, {counts.get('bytes_sent', 0):,} bytes on the wire"
@@ -221,9 +236,12 @@ def about(results: Results, entry: AlgorithmResult) -> list[str]:
         lines.append(f"Agent {one.agent}, `{one.program}`, {word[one.follows]}: {one.reason}.")
     lines += [*gradients(entry.gradients, findings.listener(results)), *traffic(entry.traffic_analysis)]
     lines += filter(None, [findings.deadline_note(results, entry)])
-    lines += [*images(entry.images), *attacked.lines(entry)]
-    lines += prices(entry.prices)
-    return lines + views(entry.views, findings.exact_loss_refutes(entry))
+    return [*lines, *images(entry.images), *attacked.lines(entry)]
+
+
+def seen(entry: AlgorithmResult) -> list[str]:
+    """What other listeners learn: exact prices of views, and games from there."""
+    return [*prices(entry.prices), *views(entry.views, findings.exact_loss_refutes(entry))]
 
 
 def rests_on(audit: AuditResult) -> tuple[str, ...]:
@@ -241,7 +259,7 @@ def stopped_early(entry: AlgorithmResult) -> str | None:
     return f"The run {words} at {ended:.4g} s of virtual time."
 
 
-def _games(audit: AuditResult) -> list[str]:
+def games(audit: AuditResult) -> list[str]:
     """The bounds that white and black boxes prove; none without a classifier, since ε audited is the same then."""
     if not (audit.classifier or audit.classifier_refused):
         return []
@@ -305,7 +323,7 @@ def _costliest(found: ViewPrices) -> list[str]:
         price = between(worst.pair or worst.all_pairs)
         lines.append(f"  {worst.taps}{most}: {price if price != MISSING else worst.refused}{game}")
     if lines:
-        what = "of this pair" if any(one.pair for one in found.views) else "over all pairs of the adjacency"
+        what = "of this pair" if any(one.pair for one in found.views) else "over all pairs of adjacent data sets"
         lines.insert(0, f"Exact ε at δ = {show(found.delta)} of views on agent {found.agent}, {what}:")
     return lines
 
@@ -339,7 +357,7 @@ def by_hops(found: ViewPrices.PairPrices) -> list[tuple[int, list[tuple[float, f
 def _pairs(found: ViewPrices.PairPrices) -> list[str]:
     groups = by_hops(found)
     if not groups:
-        return ["No pair of agents has an exact ε over all pairs of the adjacency."]
+        return ["No pair of agents has an exact ε over all pairs of adjacent data sets."]
     parts = [f"{between(some[-1])} at {hop} hop{'s' * (hop != 1)}" for hop, some in groups[:_MOST_HOPS]]
     count = sum(len(some) for _, some in groups)
     lines = [f"The largest ε of {count:,} ordered pairs of a victim and a listener, by distance: {', '.join(parts)}."]
@@ -394,8 +412,8 @@ def gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
     outside = "from the wire" if found.estimated else "from what was tapped"
     source = outside if who == "eavesdropper" else f"by the {who}"
     if found.worst is None or not found.estimated:
-        return [f"None of {found.queries} private gradients could be inferred {source}."]
-    count = f"{found.estimated} of {found.queries} private gradients"
+        return [f"None of {found.queries:,} private gradients could be inferred {source}."]
+    count = f"{found.estimated:,} of {found.queries:,} private gradients"
     if found.worst < findings.EXACT_GRADIENT:
         return [f"{count} recovered {source}, the worst to {show(found.worst)}."]
     public = f"{show(found.baseline)} for who knows only the public quadratic term"

@@ -8,7 +8,7 @@ import shutil
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from netsim.errors import NetsimError, ScenarioError, brief, meant, short, together
@@ -156,9 +157,20 @@ def _called(name: str, own: Path) -> str:
     return shlex.quote(str(own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own))
 
 
-def print_page(folder: Path) -> None:
-    """The place of a run's page."""
+def print_steps(head: str, steps: Iterable[tuple[str, str]]) -> None:
+    """What to do next: each step in words, and its command, if any, on a line of its own, to copy."""
+    line(head, style="bold", soft_wrap=False)
+    for words, step in steps:
+        console.print(Padding(f"{escape(words)}{':' * bool(step)}", (0, 0, 0, 2)), highlight=False)
+        if step:
+            line(f"    {re.sub('^netsim ', f'{program()} ', step)}", style="bold")
+
+
+def print_page(folder: Path, *, verbose: bool = True) -> None:
+    """The place of a run's page; not `verbose`: and how to see here what it has."""
     console.print(f"\nReport: [bold]{escape(str(folder / PAGE))}[/]", soft_wrap=True)
+    if not verbose:
+        line("It opens in a browser and has all that was checked. Here --verbose prints it.", soft_wrap=False)
 
 
 def interrupted(kept: str, command: str) -> None:

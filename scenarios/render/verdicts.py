@@ -1,6 +1,5 @@
 """Verdicts of a run, and findings of attacks on a recorded transcript, in the terminal."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,14 +8,15 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from scenarios.render.sentences import ELSEWHERE, about, word
-from scenarios.render.terminal import Column, console, fitted, line, problems, program
+from scenarios.render import plain_words
+from scenarios.render.sentences import ELSEWHERE, about, games, ran, seen, word
+from scenarios.render.terminal import Column, console, fitted, line, print_steps, problems
 from scenarios.results import curves, findings
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import Entry
-from scenarios.results.numbers import MISSING, at_least, exact, show
-from scenarios.results.tree import AlgorithmSummary, Results, VariantResult
+from scenarios.results.numbers import MISSING, at_least, exact, plural, show
+from scenarios.results.tree import AlgorithmResult, Results, VariantResult
 
 COLOURS = {
     "refuted": "bold red",
@@ -30,6 +30,10 @@ COLOURS = {
 }
 _NAME = 11
 """Letters of a name that stand on one line, where it is that long."""
+_TABLED = 60
+"""Columns of a terminal from which on the three epsilons of several algorithms are one table."""
+_TERM = 12
+"""Columns of a term, what is said of it beside it."""
 _COSTS = {
     "plf": ("Θ", 0),
     "count": ("closed", 1),
@@ -49,12 +53,7 @@ def coloured(entry: Entry) -> str:
 def epsilon_columns(entries: Sequence[Entry]) -> list[Column]:
     """The three epsilons; what is claimed is left out last where there is no room."""
     audits = [one.audit for one in entries]
-    claimed = [
-        show(
-            one.epsilon_claimed if isinstance(one, AlgorithmSummary) else getattr(one.audit, "epsilon_claimed", None)
-        )
-        for one in entries
-    ]
+    claimed = [show(findings.claimed(one)) for one in entries]
     found = [exact(getattr(audit, "epsilon_exact", None)) for audit in audits]
     proven = [at_least(getattr(audit, "epsilon_audited", None)) for audit in audits]
     heads = (("ε claimed", claimed, 5), ("ε exact", found, 4), ("ε audited", proven, 3))
@@ -62,19 +61,20 @@ def epsilon_columns(entries: Sequence[Entry]) -> list[Column]:
 
 
 # ── a run ───────────────────────────────────────────────────────────────────────────────────────────────
-def print_results(results: Results, folder: Path) -> None:
-    """Verdicts and findings of a run or a study, and where to look further."""
+def print_results(results: Results, folder: Path, *, verbose: bool = False, alone: bool = False) -> None:
+    """Verdicts and findings of a run or a study, and what to try next. `verbose`: all that was checked, too; `alone`:
+    of an audit, for which all else was left out."""
     with console.naming(() if results.network is None else results.network.names):
         if results.variants is not None:
             _print_variants(results.variants)
         else:
-            _print_run(results)
+            _print_run(results, verbose, alone)
         if (paper := results.reproduction) is not None:
             line(f"{paper.paper}, {paper.item}: {paper.outcome}. {paper.sentence}", soft_wrap=False)
-        _print_witnesses(results, folder)
+        _print_steps(results, folder)
 
 
-def _print_run(results: Results) -> None:
+def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> None:
     """The network, the three epsilons, what was found of each algorithm, and other audits of the same claims."""
     if results.network is not None:
         grid = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
@@ -88,19 +88,33 @@ def _print_run(results: Results) -> None:
     marked = [coloured(one) + "*" * bool(one.outside_model) for one in results.algorithms]
     columns = [Column("algorithm", [escape(one.name) for one in results.algorithms], at_least=_NAME)]
     columns += epsilon_columns(results.algorithms)
-    console.print(fitted([*columns, Column("verdict", marked, whole=True)], console))
+    tabled = console.width >= _TABLED and len(results.algorithms) > 1
+    if len(results.algorithms) > 1:
+        console.print(fitted([*columns, Column("verdict", marked, whole=True)], console))
+    for text in plain_words.legend(results.algorithms) if tabled else ():
+        line(text, style="dim", soft_wrap=False)
+    console.print()
     if any(entry.outside_model for entry in results.algorithms):
-        line("* outside the paper's threat model: an active adversary interfered\n")
-    if (audited := findings.auditor(results)) is not None:
-        line(f"{audited}\n", soft_wrap=False)
+        line("* outside the paper's threat model: an active adversary interfered")
+    if (listens := findings.auditor(results)) is not None:
+        line(listens, soft_wrap=False)
     for entry in results.algorithms:
-        console.print(f"[bold]{escape(entry.name)}[/]: {coloured(entry)}", highlight=False)
-        texts = [escape(text) for text in about(results, entry)]
+        console.print()
+        says = escape(plain_words.says(entry))
+        console.print(f"[bold]{escape(entry.name)}[/]: {coloured(entry)}. {says}", highlight=False)
         if (caution := findings.caution(entry)) is not None:
-            texts.insert(0, f"[bold yellow]{escape(caution)}[/]")
-        for text in texts:
-            console.print(Padding(text, (0, 0, 0, 2)), highlight=False)
-    _print_costs(results)
+            console.print(Padding(f"[bold yellow]{escape(caution)}[/]", (0, 0, 0, 2)), highlight=False)
+        _print_plain(results, entry, numbers=not tabled)
+        found = [] if alone else ran(results, entry)
+        if verbose:
+            found = about(results, entry)
+            found += [entry.audit.terms] if isinstance(entry.audit, AuditResult) else []
+        elif isinstance(entry.audit, AuditResult):
+            found = [*games(entry.audit), *found, *seen(entry)]
+        for text in found:
+            console.print(Padding(escape(text), (0, 0, 0, 2)), highlight=False)
+    if not alone:
+        _print_costs(results)
     for entry in results.algorithms:
         if entry.audit is None:
             continue
@@ -112,6 +126,37 @@ def _print_run(results: Results) -> None:
                 f"with {one.trials or 0:,} transcripts at {one.confidence:.6g}.",
                 style="dim",
             )
+
+
+def _print_plain(results: Results, entry: AlgorithmResult, *, numbers: bool) -> None:
+    """The audit of one algorithm, a term a line; its `numbers`, too, where no table has them."""
+    terms = (
+        [] if entry.audit is None and entry.audit_status == "no claim" else [("why", plain_words.why(results, entry))]
+    )
+    if isinstance(audit := entry.audit, AuditResult):
+        if audit.bound is not None and audit.verdict in ("proven", "refuted"):
+            count = plural(len(audit.bound.conditions), "condition")
+            terms.append(("rests on", f"{count}, each checked (--verbose lists them)"))
+        terms += plain_words.pair(audit)
+    if numbers:
+        _print_terms(plain_words.epsilon_rows(entry))
+    _print_terms(terms)
+
+
+def _print_terms(rows: Sequence[tuple[str, ...]]) -> None:
+    """Terms beside what is said of them; on a narrow terminal, before it."""
+    if console.width < _TABLED:
+        for term, *rest in rows:
+            text = f"[dim]{escape(term)}:[/] {escape(' '.join(rest))}"
+            console.print(Padding(text, (0, 0, 0, 2)), highlight=False)
+        return
+    grid = Table(box=None, padding=(0, 1, 0, 0), show_header=False)
+    grid.add_column(style="dim", no_wrap=True, min_width=_TERM)
+    for k in range(1, len(rows[0]) if rows else 1):
+        grid.add_column(overflow="fold", no_wrap=k + 1 < len(rows[0]))
+    for term, *rest in rows:
+        grid.add_row(f"  {term}", *map(escape, rest))
+    console.print(grid, highlight=False)
 
 
 def _print_costs(results: Results) -> None:
@@ -147,21 +192,19 @@ def _print_costs(results: Results) -> None:
         line(f"Accuracies not reached: {'; '.join(missed)}.", soft_wrap=False)
 
 
-def _print_witnesses(results: Results, folder: Path) -> None:
-    """Commands that show the transcripts which break a claim, or that nothing is protected where none is made."""
-    found: list[tuple[Path, str, str | None, float | None]] = []
-    for entry in results.algorithms:
-        if isinstance(entry.audit, AuditResult):
-            found.append((folder, entry.name, entry.audit.witness, entry.audit.epsilon_claimed))
+def _print_steps(results: Results, folder: Path) -> None:
+    """What to try next; of variants, the commands that show the transcripts which break a claim."""
+    steps = plain_words.all_steps(results, folder)
     for variant in results.variants or ():
-        place = folder / variant.name
-        found += [(place, one.name, one.witness, one.epsilon_claimed) for one in variant.algorithms]
-    for place, name, file, claimed in found:
-        if file is not None:
-            stated = claimed is not None and math.isfinite(claimed)
-            shows = f"breaks the claim of {escape(name)}" if stated else f"shows it ({escape(name)})"
-            command = f"[bold]{escape(program())} witness {escape(str(place / file))}[/]"
-            console.print(f"A transcript that {shows}: {command}", highlight=False, soft_wrap=True)
+        for one in variant.algorithms:
+            if one.witness is not None:
+                shown = plain_words.witness(folder / variant.name / one.witness)
+                steps.append(plain_words.Step(f"{variant.name}: see it in one run of {one.name}", shown))
+    if steps:
+        options = any(step.command.startswith("-") for step in steps)
+        head = f"What to do next{' (options: of the same command)' * options}"
+        console.print()
+        print_steps(head, ((step.words, step.command) for step in steps))
 
 
 def _print_variants(variants: Sequence[VariantResult]) -> None:

@@ -44,6 +44,16 @@ def has_claim(entry: Entry) -> bool:
     return audit is not None and audit.epsilon_claimed is not None
 
 
+def claimed(entry: Entry) -> float | None:
+    """ε claimed, also where an audit could not judge it, or none was made; None where no number is."""
+    audit = judged(entry)
+    if isinstance(entry, AlgorithmSummary):
+        return entry.epsilon_claimed if audit is None else audit.epsilon_claimed
+    if audit is not None:
+        return audit.epsilon_claimed
+    return entry.budget.epsilon[-1] if entry.budget is not None and entry.budget.epsilon else None
+
+
 def claim_is_broken(entry: Entry) -> bool:
     """Whether a claimed number was shown not to hold, at the door or elsewhere. No claim about listeners is broken by
     an active adversary."""
@@ -116,14 +126,14 @@ def caution(entry: Entry) -> str | None:
 
 
 def auditor(results: Results) -> str | None:
-    """Where the audit's own tap is, whatever the scenario's adversary is; None where no audit is requested."""
+    """Who listens in the audit, whoever does in the scenario; None where no audit is requested."""
     spec = results.scenario.audit
     if spec is None:
         return None
-    whose = "the audited agent's" if spec.agent is None else f"agent {spec.agent}'s"
+    whose = "the audited agent" if spec.agent is None else f"agent {spec.agent}"
     if _on_radio(results):
-        return f"The audit has a tap of its own at {whose} door, and receives what it and its neighbors transmit."
-    return f"The audit has a tap of its own at {whose} door and on its links."
+        return f"The audit's listener records all that {whose} and its neighbors transmit, and knows the algorithm."
+    return f"The audit's listener records all that {whose} sends and receives, and knows the algorithm."
 
 
 def listener(results: Results) -> str:

@@ -4,43 +4,15 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Protocol, cast
 
-MISSING = "–"
+from netsim.shown import MISSING, known, show, ten_to
+
 NARROW_SPACE = "\u202f"
 """Between thousands and before %: no line ends there."""
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def known(value: float | None) -> float:
-    """The number, or nan where there is none."""
-    return math.nan if value is None else value
 
 
 def all_known(values: Iterable[float | None]) -> list[float]:
     """The numbers of a curve, nan in its holes."""
     return [known(value) for value in values]
-
-
-def show(value: float | None, digits: int = 3) -> str:
-    """So many significant digits, ∞, or a power of ten with superscripts."""
-    x = known(value)
-    if math.isnan(x):
-        return MISSING
-    if math.isinf(x):
-        return "∞" if x > 0 else "−∞"
-    if x == 0:
-        return "0"
-    if 1e-3 <= abs(x) < 1e5:
-        text = f"{x:.{max(0, digits - 1 - math.floor(math.log10(abs(x))))}f}"
-        return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
-    mantissa, exponent = f"{x:.{digits - 1}e}".split("e")
-    mantissa = mantissa.rstrip("0").rstrip(".").replace("-", "−")
-    power = ten_to(int(exponent))
-    return power if mantissa == "1" else f"{mantissa} × {power}"
-
-
-def ten_to(exponent: int) -> str:
-    """10 to the exponent."""
-    return "10" + str(exponent).translate(_SUPERSCRIPTS)
 
 
 def e_to(exponent: float) -> str:

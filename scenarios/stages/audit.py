@@ -111,7 +111,7 @@ class Judge:
     ) -> AlgorithmResult:
         spec, folder = options.spec, self.folder / f"audit-{entry.slug}"
         self.progress.begin(f"{subject.spec.name}: auditing", 2 * spec.trials)
-        if entry.plan is not None and entry.plan.summary not in self._plans:
+        if entry.plan is not None and entry.plan.underpowered and entry.plan.summary not in self._plans:
             self._plans.add(entry.plan.summary)
             self.progress.say(entry.plan.summary)
         if (mark := folder / MARK).is_file() and mark.read_text(encoding="utf-8") == options.fingerprint:

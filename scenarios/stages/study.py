@@ -93,7 +93,7 @@ def planned(source: Scenario | Located, progress: Progress | None = None) -> _Pl
     first: Experiment | None = None
     absent: dict[str, str] = {}
     progress = progress or Silent()
-    progress.begin("checking all that can be known before time 0", sum(map(Experiment.parts, alone.values())))
+    progress.begin("checking that it can be run", sum(map(Experiment.parts, alone.values())))
     for name, located, variant in [(v.name, v.located, v) for v in variants] or [(ALONE, source, None)]:
         try:
             built = checked(located, part=True, progress=progress)

@@ -45,7 +45,7 @@ from scenarios.files.folders import whole
 from scenarios.files.mistakes import RENAMED
 from scenarios.results.findings import capitalized
 from scenarios.results.header import versions
-from scenarios.results.numbers import plural
+from scenarios.results.numbers import plural, show
 from scenarios.schema import own_code
 from scenarios.schema.load import validated
 from scenarios.schema.own import PythonSpec
@@ -696,17 +696,17 @@ def _renamed(tree: T) -> T:
 # ── in words ────────────────────────────────────────────────────────────────────────────────────────────
 def _reason(account: Account, claim: Claim) -> str:
     """One line: what the transcript shows of the claim."""
-    of_claim = f"the claimed ε = {claim.epsilon:.4g}" if claim.epsilon is not None else "any claim"
+    of_claim = f"the claimed ε = {show(claim.epsilon, 4)}" if claim.epsilon is not None else "any claim"
     if account.uncovered is not None:
         end = f", so ε is above {of_claim}"
         if claim.delta > 0:
-            end = f". One transcript cannot show that more than δ = {claim.delta:.3g} of them leak; the audit did"
+            end = f". One transcript cannot show that more than δ = {show(claim.delta)} of them leak; the audit did"
         return capitalized(f"{account.uncovered}; no noise protects it{end}.")
-    loss = f"The loss of this transcript is {account.total:.6g}"
+    loss = f"The loss of this transcript is {show(account.total, 6)}"
     if claim.epsilon is None:
         return f"The claim is undefined ({'; '.join(claim.failed_conditions)}). {loss}."
     if claim.delta > 0:
-        return f"{loss}; at δ = {claim.delta:.3g} one transcript refutes nothing."
+        return f"{loss}; at δ = {show(claim.delta)} one transcript refutes nothing."
     if account.proves(claim) is None:
         return f"{loss}, not above {of_claim}."
     first = account.first_above(claim.epsilon)
@@ -719,8 +719,9 @@ def _by_set(transcripts: int, lower: float, claim: Claim, confidence: float) -> 
     assert claim.epsilon is not None
     above = "above" if exceeds(lower, claim.epsilon) else "not above"
     return (
-        f"{plural(transcripts, 'transcript')} prove ε ≥ {lower:.6g} at {confidence:.4g} confidence, {above} the "
-        f"claimed ε = {claim.epsilon:.4g} at δ = {claim.delta:.3g}, if they are the first that the seed drew."
+        f"{plural(transcripts, 'transcript')} prove ε ≥ {show(lower, 6)} at {show(confidence, 4)} "
+        f"confidence, {above} the "
+        f"claimed ε = {show(claim.epsilon, 4)} at δ = {show(claim.delta)}, if they are the first that the seed drew."
     )
 
 

@@ -157,8 +157,8 @@ def audited(
         archive.remove()
     judgement, seen = found.judgement, as_its_claim_sees(simulation, options.pair.agent)
     if seen is not simulation:
-        reason = f"{judgement.reason} Audited is not the door. {seen.algorithm.summary}"
-        judgement = replace(judgement, reason=reason)
+        what = "The claim is of listeners who see less than all that the agent sends, and what they see was audited."
+        judgement = replace(judgement, reason=f"{judgement.reason} {what} {seen.algorithm.summary}")
     return replace(found, judgement=judgement)
 
 

@@ -61,9 +61,9 @@ FEWER = 8
 """Times fewer candidates for the others, and again for those that are only looked at."""
 CONSTANT = "the gradient of one agent moved by a constant vector"
 """An adjacency that is stated by how much a gradient changes alone."""
-_BEYOND = "and far beyond the bound of what it releases; the claim is of any change"
+_BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
 """How a pair that saturates is described."""
-_UNBOUNDED = "; no bound of what is released was seen, though the claim is of any change: other data may cost more"
+_UNBOUNDED = "; the claim allows any change, and no clip or other bound was seen: other data may cost more"
 """Addition to a pair within the adjacency; who claims by hand may know of a bound of the data."""
 TRANSCRIPTS = 8
 """Transcripts on which a pair that was not searched for is looked at."""
@@ -327,10 +327,10 @@ class _Search:
                 continue  # along another direction something may move
             if left > SATURATED:
                 return
-            yield self._apart(tilted(-slope), tilted(slope), f"along {one.words} {_BEYOND}", 1 - left)
+            yield self._apart(tilted(-slope), tilted(slope), f"along {one.words}, {_BEYOND}", 1 - left)
             turning = Bent(self.own, slope, float(np.linalg.norm(slope)) / way, record=self._record)
             if allows(self.subject, self.claim, self.activations, self.agent, turning):
-                words = f"in one of them by a change that turns on the way, along {one.words} {_BEYOND}"
+                words = f"in one of them by a change that turns on the way, along {one.words}, {_BEYOND}"
                 yield self._apart(turning, tilted(slope), words, 1 - left)
 
     def _farthest(self) -> Iterator[_Found]:

@@ -20,6 +20,7 @@ from attacks.audit.accounting.intervals import error_rate
 from attacks.audit.games.game import BAND_SHARE, ceiling, coins_for, looks
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
+from netsim.shown import show
 
 Law = Literal["randomized response", "Laplace"]
 FACTORS = (1.25, 2.0, 4.0)
@@ -90,14 +91,17 @@ class Plan:
         """Warning of a plan without power, in a sentence; None where it has enough."""
         if self.underpowered:
             return (
-                f"underpowered before it starts: {self.trials:,} trials prove at most ε = {self.ceiling:.3g}, so the "
-                f"claim of {self.claim_epsilon:.4g} cannot be refuted by this game, whatever the truth; that takes "
+                f"underpowered before it starts: {self.trials:,} trials prove at most ε = "
+                f"{show(self.ceiling)}, so the "
+                f"claim of {show(self.claim_epsilon, 4)} cannot be refuted by this game, whatever the "
+                "truth; that takes "
                 f"{_count(self.trials_to_reach)} trials at least"
             )
         doubled = self.prospect("randomized response", 2.0)
         if self.claim_epsilon > 0 and doubled.power < _WANTED:
             return (
-                f"low power: a claim of {self.claim_epsilon:.4g} that is really {doubled.epsilon:.4g} would be "
+                f"low power: a claim of {show(self.claim_epsilon, 4)} that is really "
+                f"{show(doubled.epsilon, 4)} would be "
                 f"refuted in {_percent(doubled.power)} of audits at best; {_percent(_WANTED)} takes "
                 f"{_count(doubled.trials_needed)} trials"
             )
@@ -109,14 +113,15 @@ class Plan:
         start = f"{self.trials:,} trials can prove ε up to {self.ceiling:.1f}; "
         if self.underpowered:
             return (
-                f"{start}a claim of {self.claim_epsilon:.4g} cannot be refuted by the game, whatever the truth "
-                "(the exact loss still can)."
+                f"{start}a claim of {show(self.claim_epsilon, 4)} cannot be refuted by the game, whatever the truth. "
+                "The exact ε, which is computed, still can refute it."
             )
         if self.claim_epsilon == 0:
             return f"{start}a claim of 0 has no multiple: any proven ε refutes it."
         doubled = self.prospect("Laplace", 2.0)
         return (
-            f"{start}a claim of {self.claim_epsilon:.4g} that is really {doubled.epsilon:.4g} would be refuted in "
+            f"{start}a claim of {show(self.claim_epsilon, 4)} that is really {show(doubled.epsilon, 4)} "
+            "would be refuted in "
             f"{_percent(doubled.power)} of audits if all of it is in one Laplace release; many small releases show "
             "it less."
         )

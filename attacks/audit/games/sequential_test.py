@@ -36,6 +36,7 @@ from scipy import special
 from attacks.audit.games.game import candidates, checked
 from netsim.arrays import Array, Mask
 from netsim.errors import PrivacyError
+from netsim.shown import show
 
 _Coins: TypeAlias = NDArray[np.int64]
 
@@ -257,12 +258,15 @@ class SequentialTestResult:
         """Result in one sentence."""
         if self.refuted:
             return (
-                f"ε ≤ {self.claim_epsilon:.4g} at δ = {self.delta:.3g} was refuted after {self.refuted_at} coins at "
-                f"level {self.alpha:.3g}; ε > {self.epsilon_audited:.4g} after {self.trials}."
+                f"ε ≤ {show(self.claim_epsilon, 4)} at δ = {show(self.delta)} was refuted after "
+                f"{self.refuted_at} coins at "
+                f"level {show(self.alpha)}; ε > {show(self.epsilon_audited, 4)} after {self.trials}."
             )
         return (
-            f"{self.trials} coins did not refute ε ≤ {self.claim_epsilon:.4g} at δ = {self.delta:.3g}, e-value "
-            f"{self.e_value:.3g} of {1 / self.alpha:.3g}; ε > {self.epsilon_audited:.4g} at level {self.alpha:.3g}."
+            f"{self.trials} coins did not refute ε ≤ {show(self.claim_epsilon, 4)} at δ = "
+            f"{show(self.delta)}, e-value "
+            f"{show(self.e_value)} of {show(1 / self.alpha)}; ε > {show(self.epsilon_audited, 4)} at "
+            f"level {show(self.alpha)}."
         )
 
     @staticmethod

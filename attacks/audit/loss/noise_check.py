@@ -25,6 +25,7 @@ from attacks.replay import Perturbed, Release
 from netsim.arrays import Array, Mask
 from netsim.errors import PrivacyError
 from netsim.mechanisms import DiscreteMechanism, Mechanism
+from netsim.shown import show
 
 ALPHA = 1e-4
 """False-alarm probability: that noise which follows its law fails the check."""
@@ -178,7 +179,8 @@ def check_draws(releases: list[Release]) -> None:
         wrong = "by its tails" if least in found.tails else "it repeats, depends on the value, or has another law"
         raise PrivacyError(
             f"{names}: {found.numbers:,} numbers of noise, drawn again for the same values, do not follow the noise "
-            f"law that is declared: {wrong} (p = {least:.1g}); draw it from the generator that `release` is handed"
+            f"law that is declared: {wrong} (p = {show(least, 1)}); draw it from the generator that "
+            "`release` is handed"
         )
 
 

@@ -34,6 +34,7 @@ from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import AttackError, PrivacyError
 from netsim.mechanisms import DiscreteMechanism, UniformModulo
+from netsim.shown import show
 from netsim.transcript import Transcript
 
 SECRET = 2**44
@@ -94,7 +95,7 @@ class SecretCoins:
 
 
 def _number(value: float) -> str:
-    return "∞" if math.isinf(value) else f"{value:.4g}"
+    return show(value, 4)
 
 
 class _Likelihood(NamedTuple):

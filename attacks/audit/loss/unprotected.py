@@ -26,6 +26,7 @@ from attacks.replay import ULPS, Answer, Comparison, Departure, Release, Replaye
 from netsim.arrays import Array, Mask
 from netsim.errors import NetsimError
 from netsim.mechanisms import DiscreteMechanism
+from netsim.shown import show
 from netsim.transcript.message import EVERYBODY
 
 _MOST = 128
@@ -248,7 +249,7 @@ class Leaks:
             c.message,
             c.name,
             f"sends {c.name!r} to {receiver} at its activation {self._true.activation_of(c.message)}, a "
-            f"deterministic function of its private gradients (the two worlds differ by {c.difference:.1e})",
+            f"deterministic function of its private gradients (the two worlds differ by {show(c.difference, 2)})",
         )
         self._note(found, visible := c.visible, c.differs)
         if np.any(visible):
@@ -297,8 +298,10 @@ class Leaks:
         seen = np.logical_and(np.any(difference > rounding, axis=-1), a.judged)
         differs = np.logical_and(np.any(difference > 0, axis=-1), a.judged)
         size = float(np.max(difference[a.judged], initial=0.0))
-        sentence = f"without noise in a coordinate where the two worlds differ (by up to {np.max(difference):.1e})"
-        why = f"the release has no noise in a coordinate, and the two worlds differ there by up to {size:.2g}"
+        sentence = (
+            f"without noise in a coordinate where the two worlds differ (by up to {show(np.max(difference), 2)})"
+        )
+        why = f"the release has no noise in a coordinate, and the two worlds differ there by up to {show(size, 2)}"
         self._note_release(a, sentence, "bare release", seen, differs, size, why)
 
     def impossible(self, a: Release, b: Release, missing: Mask) -> None:
@@ -399,14 +402,14 @@ class Leaks:
 def _why(comparison: Comparison, own: Answer | None) -> str:
     """Reason in a line, with the multiple of the last answer where the difference is one."""
     other = comparison.answer
-    size = f"the two worlds differ by up to {comparison.difference:.2g}"
+    size = f"the two worlds differ by up to {show(comparison.difference, 2)}"
     if own is None or other is None or own.kind != other.kind or own.value.shape != comparison.observed.shape:
         return f"no noise protects it: {size}"
     difference, here, there = comparison.observed - comparison.predicted, own.value, other.value
     answer = "proximal point" if own.kind == "proximal" else own.kind
     carries = f"no noise protects it: it carries the agent's own {answer}; {size}"
     if (factor := _multiple(difference, here - there)) is not None:
-        return f"{carries}, {factor:.4g} times the difference of the {answer}s"
+        return f"{carries}, {show(factor, 4)} times the difference of the {answer}s"
     if _combined(difference, here, there):
         return f"{carries}, by multiples of the {answer}s that change with the transcript, as clipping makes them"
     return f"no noise protects it: {size}, and by more than a multiple of the agent's last {answer}"

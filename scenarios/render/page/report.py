@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from scenarios.files.folders import whole
 from scenarios.files.models import dump
-from scenarios.render import sentences
+from scenarios.render import plain_words, sentences
 from scenarios.render.page import network, plan
 from scenarios.render.page.charts import (
     FLOOR,
@@ -177,7 +177,7 @@ def environment() -> Environment:
     names = ("show", "fixed", "percent", "at_least", "setting", "e_to", "plural", "exact", "between")
     cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
     cast("dict[str, object]", found.filters)["coded"] = _coded
-    modules = attacked, findings, network, numbers, plan, sentences
+    modules = attacked, findings, network, numbers, plain_words, plan, sentences
     cast("dict[str, object]", found.globals).update({one.__name__.rpartition(".")[2]: one for one in modules})
     cast("dict[str, object]", found.globals).update(
         picture=picture,

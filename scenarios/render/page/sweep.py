@@ -2,6 +2,7 @@
 rows."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -12,11 +13,11 @@ import numpy as np
 from matplotlib.colors import to_hex
 
 from netsim.arrays import unknown
-from scenarios.render.page.charts import WIDTH
+from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import Chart, Drawing, Series, canvas
 from scenarios.render.page.report import chart_of, environment
 from scenarios.render.terminal import leaves, of_algorithm
-from scenarios.results.numbers import MISSING, plural, setting, show
+from scenarios.results.numbers import MISSING, between, count, plural, setting, show, ten_to
 from scenarios.results.reproduction import FigureCurve, FigureResult
 
 Point: TypeAlias = Mapping[str, object]
@@ -24,7 +25,7 @@ Point: TypeAlias = Mapping[str, object]
 _REFUTED = "share refuted"
 _COLUMNS = {
     "final_error": "Final relative error",
-    _REFUTED: "Share of claims that are refuted or unprotected",
+    _REFUTED: "Claims refuted or unprotected, share",
     "epsilon_claimed": "ε claimed",
     "epsilon_exact_lower": "ε exact, at least",
     "epsilon_audited": "ε audited, at least",
@@ -43,8 +44,12 @@ _FEWEST, _CURVES = 4, 7
 """Values of both fields from which on a heat map is drawn, and curves of one figure at most."""
 _MOST, _GROUPS = 12, 8
 """Values of a field beyond which neighbours are put together, into so many groups."""
-_CELLS = 80
-"""Cells of a heat map of which each has its number."""
+_FAR, _LEAST, _WHOLE = 1000, 1e-4, 1e7
+"""Times between two numbers of a map from which on they have no decimals in common; the least that is written with
+decimals alone; whole numbers below are written out."""
+_CELLS, _LETTERS, _DARK = 80, 50, 0.18
+"""Cells of a heat map of which each has its number; letters of a row of them in the larger type; light of a cell
+below which that is white."""
 _PAIRS, _ROWS = 6, 300
 
 
@@ -70,6 +75,16 @@ class SweptTable:
         """A column as axes and captions name it."""
         return self.words.get(name, _COLUMNS.get(name, name))
 
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """The fields that take several values."""
+        return tuple(name for name in self.fields if len(self.values(name)) > 1)
+
+    def look(self, algorithm: object, group: int, groups: int) -> Series:
+        """The look of an algorithm's curve at one of the values of a second field: the same in every figure."""
+        order = list(dict.fromkeys([*self.algorithms, *(row.get("algorithm") for row in self.rows)]))
+        return Series(order.index(algorithm) * groups + group)
+
     def touches(self, name: str, algorithm: object) -> bool:
         """Whether a column can matter to an algorithm: the field of another one cannot."""
         index, _ = of_algorithm(name)
@@ -94,11 +109,11 @@ def figures(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ())
     for name in of:
         if name not in there:
             raise unknown("--of", name, there)
-    varied = [name for name in table.fields if len(table.values(name)) > 1] or list(table.fields[:1])
+    varied = table.varied or table.fields[:1]
     pairs = [tuple(over)] if over else list(combinations(varied, min(2, len(varied))))[:_PAIRS]
     found: list[tuple[str, list[Chart]]] = []
     for k, pair in enumerate(pairs):
-        drawn = [_charts(table, name, pair, f"s{k}-{n}") for n, name in enumerate(of or there)]
+        drawn = [_charts(table, name, pair, f"s{k}-{n}", len(pairs) == 1) for n, name in enumerate(of or there)]
         words = " and ".join(map(table.word, pair))
         found.append((words, [one for charts in drawn for one in charts]))
     return found
@@ -107,11 +122,12 @@ def figures(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ())
 def constant(table: SweptTable) -> list[str]:
     """Quantities that are the same at every point, of each algorithm."""
     found: list[str] = []
-    several = len({row.get("algorithm") for row in table.rows}) > 1
     for name, words in _COLUMNS.items():
-        for algorithm, values in _each(table, name).items():
-            if len(values) == 1:
-                found.append(f"{algorithm}: " * several + f"{words[0].lower()}{words[1:]} {show(next(iter(values)))}")
+        same = {one: next(iter(values)) for one, values in _each(table, name).items() if len(values) == 1}
+        if same and len(set(same.values())) == 1 and len(same) > 1 and len(same) == len(_each(table, name)):
+            found.append(f"{words}: {_words(next(iter(same.values())))}")
+        elif same:
+            found.append(f"{words}: {', '.join(f'{one} {_words(value)}' for one, value in same.items())}")
     return found
 
 
@@ -127,21 +143,24 @@ def _each(table: SweptTable, quantity: str) -> dict[object, set[float]]:
 def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) -> str:
     """The page with these `figures` as text, which loads nothing; the same table gives the same page."""
     points = {row.get("point") for row in table.rows}
-    failed = {str(row["error"]) for row in table.rows if row.get("error") is not None}
+    failed = {row.get("point"): str(row["error"]) for row in table.rows if row.get("error") is not None}
+    fixed = [name for name in table.fields if name not in table.varied]
     columns = [name for name in (*table.fields, "algorithm", "verdict", *_COLUMNS) if name != _REFUTED]
-    shown = [name for name in columns if any(row.get(name) is not None for row in table.rows)]
+    shown = [name for name in columns if name not in fixed and any(row.get(name) is not None for row in table.rows)]
     return (
         environment()
         .get_template("sweep.html.j2")
         .render(
             title=f"A sweep of {table.scenario}",
             first="figures",
-            series=_CURVES,
+            series=len(table.algorithms or "1") * _CURVES,
             points=len(points),
-            fields=[(name, [_cell(value) for value in table.values(name)]) for name in table.fields],
-            failed=sorted(failed)[:_GROUPS],
-            figures=drawn,
-            heads=[*table.words.values(), *(_COLUMNS.get(n, n) for n in shown if n not in table.fields)],
+            fields=[(name, [_cell(value) for value in table.values(name)]) for name in table.varied],
+            fixed=[(name, next(map(_cell, table.values(name)), "null")) for name in fixed],
+            failed=list(dict.fromkeys(failed.values()))[:_GROUPS],
+            failures=len(failed),
+            figures=[(words, *_common(charts)) for words, charts in drawn],
+            heads=[table.words.get(name, _COLUMNS.get(name, name)) for name in shown],
             cells=[[_cell(row.get(name)) for name in shown] for row in table.rows[:_ROWS]],
             more=max(0, len(table.rows) - _ROWS),
             command=table.command,
@@ -151,8 +170,47 @@ def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) 
     )
 
 
+def _common(charts: Sequence[Chart]) -> tuple[list[str], list[Chart]]:
+    """What several captions say, once, and the charts without it."""
+    lines = Counter(line for one in charts for line in one.caption)
+    notes = [line for line, times in lines.items() if times > 1]
+    return notes, [replace(one, caption=tuple(line for line in one.caption if line not in notes)) for one in charts]
+
+
 def _cell(value: object) -> str:
-    return show(value) if isinstance(value, float) else MISSING if value is None else setting(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _words(value)
+    return MISSING if value is None else setting(value)
+
+
+def _words(value: float) -> str:
+    """A number alone: whole ones with all their digits."""
+    return count(value) if abs(value) < _WHOLE else show(value)
+
+
+def _alike(values: Sequence[float]) -> tuple[list[str], str]:
+    """Numbers of one map, all in the same form, and the unit that they are in, if any."""
+    finite = [abs(value) for value in values if math.isfinite(value) and value]
+    if not finite:
+        return [show(value) for value in values], ""
+    low, high = min(finite), max(finite)
+    if all(value == int(value) for value in finite) and high < _WHOLE:
+        return [count(value) for value in values], ""
+    if high > _FAR * low:  # no number of decimals is right for all
+        small = low < _LEAST or high >= 1e5
+        return [_power(value) if small and math.isfinite(value) else show(value, 2) for value in values], ""
+    unit = 0 if low >= _LEAST and high < 1e5 else math.floor(math.log10(high))
+    places = max(0, 1 - math.floor(math.log10(low)) + unit)
+    scaled = [f"{value / 10.0**unit:.{places}f}" if math.isfinite(value) else show(value) for value in values]
+    return [one.replace("-", "−") for one in scaled], ten_to(unit) if unit else ""
+
+
+def _power(value: float) -> str:
+    """With a power of ten, whatever its size."""
+    if value == 0:
+        return "0"
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa} × {ten_to(int(exponent))}".replace("-", "−")
 
 
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -200,10 +258,11 @@ def _by(
 
 
 # ── figures ─────────────────────────────────────────────────────────────────────────────────────────────
-def _charts(table: SweptTable, quantity: str, pair: Sequence[str], name: str) -> list[Chart]:
+def _charts(table: SweptTable, quantity: str, pair: Sequence[str], name: str, level: bool) -> list[Chart]:
     """A quantity over one or two columns: a heat map of each algorithm where both take several values, else lines.
 
-    An algorithm is drawn over those columns alone that touch it; one whose number is the same everywhere, over none.
+    None where nothing changes along these columns, unless what is `level` is to be drawn. An algorithm is drawn over
+    those columns alone along which its numbers change; one whose number is the same everywhere, over none.
     """
     numbers = _each(table, quantity)
     if all(len(values) == 1 for values in numbers.values()):
@@ -211,8 +270,11 @@ def _charts(table: SweptTable, quantity: str, pair: Sequence[str], name: str) ->
     drawn: list[_Numbers] = []
     for one, values in numbers.items():
         over = tuple(column for column in pair if table.touches(column, one)) if len(values) > 1 else ()
+        over = _moving(table, quantity, over, one)
         if cells := _by(table, quantity, over, one):
             drawn.append(_Numbers(table, quantity, one, over, cells))
+    if not level and not any(one.over for one in drawn):
+        return []
     notes = [
         f"{plural(len(table.values(one)), 'value')} of {table.word(one)}, in {_GROUPS} groups at their medians."
         for one in pair
@@ -221,19 +283,39 @@ def _charts(table: SweptTable, quantity: str, pair: Sequence[str], name: str) ->
     if anew := [table.word(one) for one in table.drawn if one not in pair and len(table.values(one)) > 1]:
         verb, changes = ("is", "it changes") if len(anew) == 1 else ("are", "they change")
         notes.append(f"{' and '.join(anew)} {verb} drawn anew at every point: {changes} along an axis too.")
+    if len(pair) > 1 and not any(pair[0] in one.over for one in drawn):  # nothing changes along the first
+        pair = pair[1:] if any(one.over for one in drawn) else pair[:1]
     mapped = [one for one in drawn if len(one.over) == 2]
     heat = bool(mapped) and all(len({at[k] for one in mapped for at in one.cells}) >= _FEWEST for k in (0, 1))
     if not heat and sum(len(one.curves(pair)) for one in drawn) <= _CURVES:
         return [_lines(drawn, pair, f"{name}-0", notes)]
     same = {one: min(values) for one, values in numbers.items() if len(values) == 1}
-    notes += [f"{one}: {show(value)} everywhere, not drawn." for one, value in same.items()]
-    return [
-        _heat(one, f"{name}-{k}", notes)
-        if heat and len(one.over) == 2
-        else _lines([one], one.over or pair, f"{name}-{k}", notes)
-        for k, one in enumerate(one for one in drawn if one.algorithm not in same)
-        if heat or one.finite
-    ]
+    notes += [f"{one}: {_words(value)} everywhere, not drawn." for one, value in same.items()]
+    left = [one for one in drawn if one.algorithm not in same]
+    if not heat:
+        return [_lines([one], one.over or pair, f"{name}-{k}", notes) for k, one in enumerate(left) if one.finite]
+    notes += [one.spread for one in left if not one.over]
+    groups: dict[tuple[str, ...], list[_Numbers]] = {}
+    for one in left:
+        if len(one.over) == 1 and one.finite:
+            groups.setdefault(one.over, []).append(one)
+    charts = [_heat(one, f"{name}-{k}", notes) for k, one in enumerate(mapped)]
+    some = enumerate(groups.items(), start=len(charts))
+    return charts + [_lines(together, over, f"{name}-{k}", () if charts else notes) for k, (over, together) in some]
+
+
+def _moving(table: SweptTable, quantity: str, over: Sequence[str], algorithm: object) -> tuple[str, ...]:
+    """Those of the columns along which the numbers of an algorithm change at all."""
+    found = tuple(over)
+    for column in over:
+        rest = tuple(one for one in found if one != column)
+        along: dict[tuple[object, ...], set[tuple[float, ...]]] = {}
+        for at, values in _by(table, quantity, found, algorithm).items():
+            others = tuple(value for one, value in zip(found, at, strict=True) if one != column)
+            along.setdefault(others, set()).add(tuple(sorted(values)))
+        if all(len(sets) == 1 for sets in along.values()):
+            found = rest
+    return found
 
 
 @dataclass(frozen=True)
@@ -254,6 +336,13 @@ class _Numbers:
     def title(self) -> str:
         several = len({row.get("algorithm") for row in self.table.rows}) > 1
         return f"{self.algorithm}: " * several + _COLUMNS[self.quantity]
+
+    @property
+    def spread(self) -> str:
+        """Its numbers in words, where they depend on no column."""
+        values = [value for some in self.cells.values() for value in some]
+        ends = between((min(values), max(values)))
+        return f"{self.algorithm}: {_words(self.middle(values))} (median; {ends}), whatever the fields, not drawn."
 
     @property
     def counts(self) -> str:
@@ -285,7 +374,8 @@ class _Numbers:
                 places, each = [place[0] for place in at], [self.cells[place] for place in at]
             few = all(len(values) == 1 for values in each) or self.quantity == _REFUTED
             words = [str(self.algorithm)] * (several or not group)
-            words += [f"{self.table.word(pair[1])} {_cell(value)}" for value in group]
+            second = self.table.word(pair[1]).removesuffix(f" of {self.algorithm}") if group else ""
+            words += [f"{second} {_cell(value)}" for value in group]
             found.append(
                 FigureCurve(
                     label=", ".join(words) + f" ({plural(len(each[0]), 'point')})" * level,
@@ -322,8 +412,9 @@ def _lines(numbers: Sequence[_Numbers], pair: Sequence[str], name: str, notes: S
     if infinite := sum(math.isinf(y) for one, level in curves if not level for y in one.y):
         words.append(f"∞ at {plural(infinite, 'place')}, not drawn.")
     words += [f"{one.label}: ∞, not drawn." for one, level in curves if level and math.isinf(one.y[0])]
+    few = len(numbers) < len({row.get("algorithm") for row in table.rows if not math.isnan(_number(row, quantity))})
     figure = FigureResult(
-        title=numbers[0].title if len(numbers) == 1 else _COLUMNS[quantity],
+        title=f"{', '.join(str(one.algorithm) for one in numbers)}: " * few + _COLUMNS[quantity],
         x=x,
         y=_COLUMNS[quantity],
         log=_logarithmic(y for one in seen for y in one.y),
@@ -334,7 +425,10 @@ def _lines(numbers: Sequence[_Numbers], pair: Sequence[str], name: str, notes: S
         absent=tuple(words),
     )
     level = [one.label for one, level in curves if level]
-    return chart_of(figure, {one.label: Series(k) for k, one in enumerate(seen)}, name, level=level)
+    groups, looks = max(len(one.curves(pair)) for one in numbers), dict[str, Series]()
+    for one in numbers:
+        looks |= {curve.label: table.look(one.algorithm, k, groups) for k, curve in enumerate(one.curves(pair))}
+    return chart_of(figure, looks, name, level=level)
 
 
 def _logarithmic(values: Iterable[float]) -> bool:
@@ -351,16 +445,17 @@ def _heat(numbers: _Numbers, name: str, notes: Sequence[str]) -> Chart:
     log = _logarithmic(finite)
     low, high = (f(map(math.log10, finite) if log else finite) for f in (min, max)) if finite else (0.0, 1.0)
     colours: Any = cast("Any", mpl).colormaps["cividis"]
-    with canvas(WIDTH, max(190, 60 + 26 * len(up))) as (figure, plot):
-        for (x, y), value in middles.items():
+    texts, unit = _alike(list(middles.values()))
+    small = 9 if max(map(len, texts), default=0) * len(across) <= _LETTERS else 7
+    with canvas(WIDTH, max(HEIGHT, 60 + 26 * len(up))) as (figure, plot):
+        for ((x, y), value), text in zip(middles.items(), texts, strict=True):
             share = 1.0 if math.isinf(value) else ((math.log10(value) if log else value) - low) / ((high - low) or 1)
-            at = across.index(x), up.index(y)
-            plot.fill_between(
-                [at[0] - 0.5, at[0] + 0.5], at[1] - 0.5, at[1] + 0.5, color=to_hex(colours(share)), lw=0
-            )
+            at, shade = (across.index(x), up.index(y)), colours(share)
+            plot.fill_between([at[0] - 0.5, at[0] + 0.5], at[1] - 0.5, at[1] + 0.5, color=to_hex(shade), lw=0)
             if len(across) * len(up) <= _CELLS:
-                ink = "#ffffff" if share < 0.5 else "#000000"
-                plot.text(*at, show(value, 2), ha="center", va="center", fontsize=9, color=ink)
+                light = sum(w * c**2.2 for w, c in zip((0.2126, 0.7152, 0.0722), shade[:3], strict=True))
+                ink = "#ffffff" if light < _DARK else "#000000"
+                plot.text(*at, text, ha="center", va="center", fontsize=small, color=ink)
         plot.set_xlim(-0.5, len(across) - 0.5)
         plot.set_ylim(-0.5, len(up) - 0.5)
         plot.set_xticks(range(len(across)), [_cell(value) for value in across], rotation=45 if len(across) > 7 else 0)
@@ -373,8 +468,9 @@ def _heat(numbers: _Numbers, name: str, notes: Sequence[str]) -> Chart:
         words = f"{title} by {axes[0]} and {axes[1]}"
         ends = f"from {show(min(finite))} to {show(max(finite))}" if finite else "infinite everywhere"
         drawing = Drawing(name, f"{words}, {ends}.", figure)
-    scale = (
-        f"Dark: {show(min(finite))}; bright: {show(max(finite))}{', on a logarithmic scale' * log}." if finite else ""
-    )
+    scale = "∞ everywhere."
+    if finite:
+        scale = f"Dark: {_words(min(finite))}; bright: {_words(max(finite))}{', on a logarithmic scale' * log}."
     counted = f"Each cell: the {numbers.counts}." if numbers.counts else ""
-    return Chart(title, drawing, (), tuple(filter(None, (scale or "∞ everywhere.", counted, *notes))))
+    counted += f"{' ' * bool(counted)}Numbers are in units of {unit}." if unit else ""
+    return Chart(title, drawing, (), tuple(filter(None, (scale, counted, *notes))))

@@ -75,7 +75,7 @@ class TestRareTosses:
         audit = judged(simulation, pair, claim, attack=None, trials=400)
         assert audit.judgement.verdict is Verdict.UNDERPOWERED
         if kind == "uniform":
-            assert "private coins (of probability 1e-06) agent 1 sends 'x'" in audit.judgement.reason
+            assert "private coins (of probability 10⁻⁶) agent 1 sends 'x'" in audit.judgement.reason
 
     @pytest.mark.parametrize("kind", ["uniform", "integer", "number"])
     def test_its_sound_twin_is_sound(self, kind):
@@ -98,7 +98,7 @@ class TestRareTosses:
         assert _rare(sample, 1, pair.hypotheses) is None
         bare, pair = quadratic_world(Gate("uniform"))
         sample = worlds(bare, 1, pair.hypotheses[1], 4)(0, SINGLES)
-        assert "1e-06" in _rare(sample, 1, pair.hypotheses)
+        assert "10⁻⁶" in _rare(sample, 1, pair.hypotheses)
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class TestPrivateCoins:
 
         audit = found(Route())
         assert audit.judgement.verdict is Verdict.PROVEN
-        assert "decide nothing but whom it sends to" in " ".join(audit.bound.conditions)
+        assert "decide only whom it sends to" in " ".join(audit.bound.conditions)
 
 
 @dataclass(frozen=True)

@@ -152,13 +152,13 @@ def test_where_one_constant_change_is_the_worst_the_bound_is_what_it_loses() -> 
 @pytest.mark.parametrize(
     ("algorithm", "why"),
     [
-        ({"kind": "private_gradient_descent", "rounds": 4, "scale": 0.5}, "other answers move"),
+        ({"kind": "private_gradient_descent", "rounds": 4, "scale": 0.5}, "other gradients move"),
         ({"kind": "private_gradient_descent", "rounds": 4, "batch": 3, "scale": 0.5, "state": "released"}, "batches"),
         (
             {"kind": "dmsp", "rounds": 4, "step": 0.3, "scale": 0.5, "domain": {"kind": "ball", "radius": 5.0}},
             "no affine function",
         ),
-        ({"kind": "ic_admm", "rounds": 4, **NOISE}, "other answers move"),
+        ({"kind": "ic_admm", "rounds": 4, **NOISE}, "other gradients move"),
     ],
 )
 def test_where_a_condition_fails_it_is_named(algorithm: dict[str, Any], why: str) -> None:
@@ -299,9 +299,11 @@ def test_every_history_of_private_coins_is_read() -> None:
     )
     np.testing.assert_allclose(quiet.epsilon, 5 * loud.epsilon, rtol=1e-9)
     np.testing.assert_allclose(chosen.epsilon, loud.epsilon, rtol=1e-9)
-    assert all("all 2 histories of its private coins" in one.conditions[-1] for one in (loud, quiet, chosen))
+    assert all(
+        "all 2 ways in which its random choices may fall" in one.conditions[-1] for one in (loud, quiet, chosen)
+    )
     batches = bound_of(simulated(PROVEN["descent, batches"])[0], ADJACENT)
-    assert "decide nothing but" in batches.conditions[-1]
+    assert "decide only" in batches.conditions[-1]
 
 
 # ── batches that the code names ─────────────────────────────────────────────────────────────────────

@@ -81,7 +81,7 @@ def test_of_a_refuted_claim_the_bound_is_what_would_hold(most, words):
 
 def test_vacuous_above_the_threshold_unless_refuted():
     assert judged(25.0, exact_lower=24.0, exact_upper=24.0).verdict is Verdict.VACUOUS
-    assert "7.2e+10" in judged(25.0).reason
+    assert "7.2 × 10¹⁰" in judged(25.0).reason
     assert judged(25.0, exact_lower=26.0, exact_upper=26.0).verdict is Verdict.REFUTED
     assert judged(25.0, exact_lower=24.0, exact_upper=24.0, vacuous_above=30.0).verdict is Verdict.CONSISTENT
     assert judged(20.0, exact_lower=20.0, exact_upper=20.0).verdict is Verdict.CONSISTENT
@@ -123,7 +123,7 @@ def test_a_weak_pair_or_a_small_proven_share_is_no_comfort(used, share, verdict)
     assert found.verdict == verdict
     assert found.proven_share == pytest.approx(share)
     if verdict == "underpowered":
-        assert "candidates" in found.reason  # the remedy
+        assert "more pairs of data sets" in found.reason  # the remedy
 
 
 def test_an_upper_end_that_is_nowhere_is_no_interval_to_narrow():

@@ -2,11 +2,14 @@
 
 import csv
 import json
+from types import SimpleNamespace
 
 import pytest
 from pyarrow import parquet
 
 from attacks.probe.mapping import Mapper
+from scenarios.cli import attack
+from scenarios.results.numbers import show
 from scenarios.stages import audit
 from tests.scenarios.command import cli
 
@@ -61,9 +64,27 @@ def test_which_delta_is_taken_is_said_where_the_algorithm_claims_at_0():
 def test_other_losses_are_bounded_by_the_door():
     done = cli("views", *SMALL, *LOGISTIC, "--json", ends=0)
     found = json.loads(done.stdout)
-    assert "bounded by its victim's door" in found["conditions"][0]
+    assert found["conditions"][0].startswith("no listener has an ε of its own, only the bound for who sees all")
     assert len({found["pairs"]["upper"][u][v] for u in range(5) for v in range(5) if u != v}) == 1
     assert found["coalition"] is None
+    said = " ".join(cli("views", *SMALL, *LOGISTIC, "--coalition", "0", ends=0).stdout.split())
+    bound = show(found["pairs"]["upper"][0][1])
+    assert (
+        f"Known is what who sees all that an agent sends learns at most, of every agent's data: ε ≤ {bound}." in said
+    )
+    assert "Why: agent 0's objective is not quadratic" in said
+    assert "-o problem.kind=ridge" in said
+    assert "…" not in said  # no matrix that repeats it
+
+
+def test_bounds_of_agents_that_differ_are_told_apart(capsys):
+    ends = {"lower": ((0, 0), (0, 0)), "upper": ((0, 2.0), (3.0, 0)), "hops": ((0, 1), (1, 0))}
+    pairs = SimpleNamespace(**ends)
+    assert attack._by_victim(pairs) == [2.0, 3.0]
+    attack._print_bounds(SimpleNamespace(conditions=("bounded: it is not quadratic", "routes")), [2.0, 3.0])
+    assert "of agent 0's data: ε ≤ 2; agent 1's data: ε ≤ 3." in " ".join(capsys.readouterr().out.split())
+    priced = SimpleNamespace(**ends | {"lower": ((0, 2.0), (3.0, 0))})
+    assert attack._by_victim(priced) is None
 
 
 @pytest.mark.few(1)

@@ -40,10 +40,14 @@ def test_a_sweep_never_cuts_a_verdict(narrow, count, width):
     fields = [f"links.field_{k}" for k in range(count)]
     row = {"point": 0, "final_error": 1.23e-7, "epsilon_claimed": 12.3, "gradient_error": 3.21e-11}
     names = ("private gradient descent", "another algorithm")
-    rows = [row | dict.fromkeys(fields, 0.25) | {"algorithm": one, "verdict": "underpowered"} for one in names]
+    rows = [
+        row | dict.fromkeys(fields, 0.25 * k) | {"algorithm": one, "verdict": "underpowered", "audit": "null"}
+        for k, one in enumerate(names, start=1)
+    ]
     point = SimpleNamespace(point=0, fields={}, rows=rows)
-    command._print(SimpleNamespace(results=[point], complete=1, points=1), fields, names)
+    command._print(SimpleNamespace(results=[point], complete=1, points=1), [*fields, "audit"], names)
     text = narrow.getvalue()
+    assert "audit" not in text  # the same everywhere
     assert max(map(len, text.splitlines())) <= width
     assert text.count("underpowered") == 2
     assert ("gradient error" in text) is (width == 100)

@@ -167,9 +167,13 @@ def test_from_a_file_to_a_verdict_with_a_page_in_one_command(tmp_path):
     asked = ["mine.py:TwoExchanges", "-o", "rounds=2", "-o", "agents=4", "--epsilon", "3", "--trials", "100"]
     done = cli("audit", *asked, "--jobs", "1", "--out", "out", ends=1, output="unprotected")
     said = " ".join(done.output.split())
-    assert "Adjacency audited: one record of one agent replaced (the gradient by 0." in said
-    assert "at most, in ℓ2), at δ = 0. The pair uses " in said
-    assert "-o audit.adjacency=agent" in done.output
+    assert "Private data leaves in a message without noise: ε is ∞, not 3 as claimed." in said
+    assert "One record of one agent replaced (a gradient by 0." in said
+    assert "at most, in ℓ2); this pair uses " in said
+    assert "Add noise to ‘z’, or do not send it" in said
+    assert "packets" not in said
+    shown = cli("audit", "out", "--verbose", ends=1)
+    assert "Adjacency audited: one record of one agent replaced" in " ".join(shown.output.split())
     told = json.loads((tmp_path / "out" / "results.json").read_text())["algorithms"][0]["audit"]["claim"]
     assert told["norm"] == "no norm of its own"
     assert "netsim witness out/witness-twoexchanges.json" in done.output

@@ -9,7 +9,7 @@ import pytest
 
 from netsim.errors import ScenarioError
 from scenarios.render.page.drawing import Series
-from scenarios.render.page.sweep import SweptTable, constant, figures, sweep_page
+from scenarios.render.page.sweep import SweptTable, _alike, constant, figures, sweep_page
 from scenarios.results import tables
 from scenarios.sweep.folder import COLUMNS, PointResult, _write
 from tests.scenarios.command import cli
@@ -38,9 +38,9 @@ def test_two_fields_of_several_values_are_a_heat_map_of_each_algorithm():
     titles = [one.title for one in charts]
     assert titles == ["mine: Final relative error", "mine: ε claimed", "other: ε claimed"]
     first = charts[0].drawing.figure.axes[0]
-    assert [text.get_text() for text in first.texts][:4] == ["0.005", "0.0025", "0.0013", "6.3 × 10⁻⁴"]
+    assert [text.get_text() for text in first.texts][:4] == ["0.00500", "0.00250", "0.00125", "0.00063"]
     assert sum(text.get_text() == "∞" for text in charts[1].drawing.figure.axes[0].texts) == 4
-    assert "other: final relative error 2" in constant(table())
+    assert "Final relative error: other 2" in constant(table())
     assert "other: 2 everywhere, not drawn." in charts[0].caption
 
 
@@ -110,6 +110,90 @@ def test_where_a_heat_map_is_drawn_an_untouched_algorithm_is_a_line_over_what_to
     assert "third: 2 everywhere, not drawn." in charts[0].caption
 
 
+def grid(numbers, **fixed):
+    """Two algorithms at 4 × 4 points; `numbers` are of the rounds and the loss."""
+    found = []
+    for k, (r, loss) in enumerate(product((5, 10, 20, 40), (0.0, 0.1, 0.2, 0.3))):
+        fields = {"algorithms[0].rounds": r, "links.loss": loss, "point": k, **fixed}
+        found += [fields | {"algorithm": name} | numbers(name, r, loss) for name in NAMES[:2]]
+    return SweptTable("small", "", "0", ("algorithms[0].rounds", "links.loss", *fixed), found, NAMES[:2])
+
+
+def test_what_changes_along_one_field_alone_is_a_line_over_it_for_all_algorithms_at_once():
+    """The claim goes by the rounds, the time by the loss, the error by both."""
+
+    def numbers(name, r, loss):
+        own = 1.0 if name == "mine" else 2.0
+        claimed = r / 10 if name == "mine" else 3.0
+        return {"epsilon_claimed": claimed, "time": own + loss, "final_error": own * (loss + 1 / r)}
+
+    small = grid(numbers)
+    ((_, charts),) = figures(small)
+    assert [(one.title, one.drawing.figure.axes[0].get_xlabel()) for one in charts] == [
+        ("mine: Final relative error", "rounds of mine"),
+        ("other: Final relative error", "loss"),
+        ("ε claimed", "rounds of mine"),
+        ("Virtual seconds", "loss"),
+    ]
+    assert [entry.label for entry in charts[3].key] == ["mine", "other"]
+    assert all(len(one.drawing.figure.axes[0].texts) == 0 for one in charts[1:])
+
+
+def test_an_algorithm_has_one_look_on_the_whole_page():
+    small = grid(lambda name, r, loss: {"packets": r if name == "mine" else 7, "epsilon_claimed": r + loss})
+    ((_, charts),) = figures(small, ["algorithms[0].rounds"])
+    looks = {entry.label.partition(" (")[0]: set() for one in charts for entry in one.key}
+    for one in charts:
+        for entry in one.key:
+            looks[entry.label.partition(" (")[0]].add(entry.index)
+    assert looks == {"mine": {0}, "other": {1}}
+
+
+def test_where_nothing_changes_along_a_pair_there_is_no_figure_of_it():
+    found = []
+    for k, (rounds, loss, seed) in enumerate(product((1, 2), (0.0, 0.1), (3, 4))):
+        fields = {"rounds": rounds, "loss": loss, "seed": seed, "point": k, "algorithm": "mine"}
+        found.append(fields | {"packets": 5 + 10 * loss, "time": float(rounds)})
+    pairs = figures(SweptTable("small", "", "0", ("rounds", "loss", "seed"), found))
+    assert {words: [one.title for one in drawn] for words, drawn in pairs} == {
+        "rounds and loss": ["Packets", "Virtual seconds"],
+        "rounds and seed": ["Virtual seconds"],
+        "loss and seed": ["Packets"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "texts", "unit"),
+    [
+        ([0.5, 1, 16], ["0.50", "1.00", "16.00"], ""),
+        ([177800, 247360], ["177\u202f800", "247\u202f360"], ""),
+        ([1.5e-9, 2.25e-8], ["0.15", "2.25"], "10⁻⁸"),
+        ([1e-9, 3.0], ["1.0 × 10⁻⁹", "3.0 × 10⁰"], ""),
+        ([0.002, 30.0, math.inf], ["0.002", "30", "∞"], ""),
+        ([0.0, math.inf], ["0", "∞"], ""),
+        ([-0.25, 0.5], ["−0.25", "0.50"], ""),
+    ],
+)
+def test_numbers_of_a_map_have_one_form(values, texts, unit):
+    assert _alike(values) == (texts, unit)
+
+
+def test_a_field_of_one_value_is_no_axis_and_no_column():
+    small = grid(lambda name, r, loss: {"packets": r, "verdict": None}, audit="null")
+    text = sweep_page(small, figures(small))
+    assert "At every point: <code>audit</code> = null." in text
+    assert '<th scope="col">audit</th>' not in text
+    assert "<dt><code>audit</code></dt>" not in text
+
+
+def test_what_several_captions_say_is_said_once():
+    small = swept((1, 2, 3, 4), (0.0, 0.1, 0.2, 0.3))
+    for row in small.rows:
+        row["packets"] = row["epsilon_claimed"] * 2
+    text = sweep_page(small, figures(small, ["algorithms[0].rounds", "links.loss"]))
+    assert text.count("ridge is drawn anew at every point") == 1
+
+
 def test_a_constant_infinity_is_said():
     small = swept()
     for row in small.rows:
@@ -171,6 +255,7 @@ def test_the_command_writes_page_and_figures(folder):
     text = (folder / "report.html").read_text()
     assert "A sweep of small" in text
     assert "&lt;out of memory&gt;" in text
+    assert "1 of 17 points failed</strong>, and is in no figure" in text
     assert "netsim-lab 7.1" in text
     assert len(list((folder / "drawn").glob("*.svg"))) == 3
     assert "Writing 3 figures, over scale and rounds\n" in done.output
@@ -217,6 +302,6 @@ def test_it_is_clean_and_fits(chromium, folder, tmp_path, width):
         assert one.sideways <= 0
         assert one.evaluate("document.querySelectorAll('#figures figure svg').length") == 3
         assert one.evaluate("document.querySelectorAll('details[open]').length") == 0
-        one.click("summary")
+        one.click(".more > summary")
         assert one.evaluate("document.querySelectorAll('details[open] tbody tr').length") == 32
         one.assert_clean()

@@ -145,7 +145,7 @@ def test_an_underpowered_claim_is_called_so_before_the_game():
         "underpowered before it starts: 10,000 trials prove at most ε = 8.11, so the claim of 10 cannot be refuted "
         "by this game, whatever the truth; that takes 65,987 trials at least"
     )
-    assert "cannot be refuted by the game, whatever the truth (the exact loss still can)." in plan.summary
+    assert "The exact ε, which is computed, still can refute it." in plan.summary
     assert not Plan.of(65_987, 10.0).underpowered
     assert Plan.of(65_986, 10.0).underpowered
 

@@ -147,7 +147,7 @@ def _leak(name: str, activation: int) -> dict[str, Any]:
 def sample() -> dict[str, Any]:
     """The results of a scenario like the one that is shipped."""
     inf = ("inf", "inf", "inf")
-    consistent = "Nothing measured is proven to exceed the claimed ε = 1 at δ = 1e-05, and {} of it was found."
+    consistent = "Nothing measured is proven to exceed the claimed ε = 1 at δ = 10⁻⁵, and {} of it was found."
     ring = [[i, (i + 1) % AGENTS] for i in range(AGENTS)]
     angles = 2 * np.pi * np.arange(AGENTS) / AGENTS
     return {
@@ -395,7 +395,7 @@ def test_what_was_not_asked_has_no_section_and_is_not_said_to_claim_nothing(writ
     assert not {"epsilons", "images"} & set(page.ids)
     assert set(page.references) <= set(page.ids)
     results["scenario"] |= {"audit": {"agent": 2}, "attacks": {"images": True}}
-    assert {"epsilons", "images"} <= set(written(results).ids)
+    assert "images" in set(written(results).ids)
 
 
 @pytest.mark.few(1)
@@ -571,12 +571,12 @@ def test_a_few_bad_estimates_are_not_hidden_by_the_median(written):
 
 def test_who_listens_and_what_the_audit_listens_to(written):
     results = alone(1)
-    assert "The audit has a tap of its own at agent 2's door and on its links." in written(results).text
+    assert "The audit's listener records all that agent 2 sends and receives" in written(results).text
     results["network"] |= {"insiders": [3]}
     assert "Does the adversary learn the gradients?" in written(results).text
     results["network"] |= {"insiders": [], "medium": "radio"}
     text = written(results).text
-    assert "tap of its own at agent 2's door, and receives what it and its neighbors transmit." in text
+    assert "The audit's listener records all that agent 2 and its neighbors transmit" in text
     assert "392 of 400 private gradients recovered by the adversary" in text
 
 

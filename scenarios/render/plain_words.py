@@ -1,0 +1,200 @@
+"""An audit for a first reader, in terminal and page alike: what the verdict says, the three epsilons, which data
+sets, why, and what to do next."""
+
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from attacks.audit.verdict import BROKEN, NOTHING_CLAIMED, cause
+from netsim.claims import UNCLAIMED
+from scenarios.render.sentences import ELSEWHERE, moment, word
+from scenarios.results import findings
+from scenarios.results.audit import AuditResult
+from scenarios.results.findings import Entry
+from scenarios.results.numbers import at_least, exact, percent, show
+from scenarios.results.tree import AlgorithmResult, Results
+
+EPSILONS = {
+    "ε claimed": "the promise of the paper's formula or of the author",
+    "ε exact": "what one pair of data sets really loses, computed from the noise",
+    "ε audited": "what guessing the data set from the messages proves, measured",
+}
+"""The three epsilons, each in plain words."""
+_TRIALS = 20_000
+"""Transcripts beyond which no more are advised."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What to try next: in words, and the command, or the option of the same command, that does it, if any."""
+
+    words: str
+    command: str = ""
+
+
+def says(entry: Entry) -> str:
+    """The verdict in a sentence."""
+    claimed = findings.claimed(entry)
+    claim = "the claim" if claimed is None else f"the claim ε = {show(claimed)}"
+    words = {
+        "refuted": f"{claim} is false",
+        "unprotected": f"private data leaves in a message without noise: ε is ∞{_not_as(claimed)}",
+        ELSEWHERE: f"{claim} holds here, but not for everybody that it speaks of",
+        "proven": f"{claim} is true, for every pair of data sets that it allows",
+        "consistent": f"nothing found is against {claim}, which is no proof",
+        "underpowered": f"too little was seen to say anything about {claim}",
+        "vacuous": f"{claim} is too large to promise anything",
+        "undefined": "there is no number to test: the formula's own conditions fail",
+        "no claim": "no ε is claimed, so there is none to test",
+        "not reached": "the run ended before this audit",
+    }
+    nothing = "nothing was tested" if claimed is None else f"{claim} was not tested"
+    return f"{findings.capitalized(words.get(word(entry), nothing))}."
+
+
+def _not_as(claimed: float | None) -> str:
+    return "" if claimed is None else f", not {show(claimed)} as claimed"
+
+
+def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
+    """The three epsilons of an audit: name, number, and what it is here."""
+    if not isinstance(audit := entry.audit, AuditResult):
+        claimed = findings.claimed(entry)
+        return [] if claimed is None else [("ε claimed", show(claimed), EPSILONS["ε claimed"])]
+    claim, game, ends = audit.claim, audit.white_box, audit.epsilon_exact
+    by = "nothing is claimed"
+    if audit.epsilon_claimed is not None:
+        by = f"promised{f' ({claim.source})' * bool(claim.source)}, at δ = {show(claim.delta)}"
+    found = "computed: what the two data sets below really lose"
+    if ends.known and math.isinf(ends.upper) and math.isfinite(ends.lower):
+        found += " (∞: no upper end is proven)"
+    guesses = f"measured: what {game.trials:,} guesses of which data set it was prove"
+    return [
+        ("ε claimed", show(audit.epsilon_claimed), by),
+        ("ε exact", exact(ends), found),
+        ("ε audited", at_least(audit.epsilon_audited), guesses),
+    ]
+
+
+def pair(audit: AuditResult) -> list[tuple[str, str]]:
+    """The two data sets that were compared, and which the claim allows: a term and its words each."""
+    size = audit.claim.gradient_change
+    stated = " moved by " in audit.claim.adjacency or not math.isfinite(size)
+    most = "" if stated else f" (a gradient by {show(size)} at most, in ℓ2)"
+    used = "" if audit.change_used is None else f"; this pair uses {percent(audit.change_used)} of that"
+    return [
+        ("data sets", f"{findings.capitalized(audit.pair)}."),
+        ("allowed", f"{findings.capitalized(audit.claim.adjacency)}{most}{used}."),
+    ]
+
+
+def why(results: Results, entry: AlgorithmResult) -> str:
+    """The reason of the verdict, without the numbers that stand beside it."""
+    audit = entry.audit
+    if not isinstance(audit, AuditResult):
+        return findings.capitalized(findings.sentence(entry).removeprefix("Not audited: "))
+    reason = cause(audit.reason).removeprefix(NOTHING_CLAIMED).strip()
+    if audit.verdict == "unprotected" and audit.unprotected is not None:  # the verdict says the rest
+        reason = f"{audit.unprotected}: no noise protects it."
+    parts = [findings.capitalized(reason)]
+    if audit.epsilon_claimed is None and audit.verdict in BROKEN:
+        conditions = "; ".join(one for one in audit.claim.failed_conditions if one != UNCLAIMED)
+        parts = [f"Nothing is claimed{f' ({conditions})' if conditions else ''}.", *parts]
+    over, spec = entry.over_time, results.scenario.audit
+    if over is not None and over.exceeds_from is not None and audit.verdict == "refuted":
+        parts.append(f"It is exceeded {moment(over, over.exceeds_from, 'from {} on')}.")
+    if audit.sequential_test.stopped and spec is not None:
+        parts.append(f"The audit ended after {audit.trials:,} of {spec.trials:,} transcripts: refuted.")
+    parts += [audit.besides] if audit.besides else []
+    return " ".join(parts)
+
+
+# ── what to do next ─────────────────────────────────────────────────────────────────────────────────────
+def next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = None) -> list[Step]:
+    """What to try next, the most telling first; files are those of `folder`, None: of the one where the reader is."""
+    audit = entry.audit
+    if not isinstance(audit, AuditResult):
+        return []
+    found: list[Step] = []
+    if audit.witness is not None:
+        place = audit.witness if folder is None else str(folder / audit.witness)
+        found.append(Step("See it in one run, message by message", witness(place)))
+    own = entry.kind == "python"
+    most = audit.bound.epsilon if audit.bound is not None else math.inf
+    if audit.verdict == "unprotected":
+        name = next((one.name for one in audit.unprotected_fields if one.name), "")
+        found.append(Step(f"Add noise to {f'‘{name}’' if name else 'that message'}, or do not send it"))
+    elif audit.verdict == "refuted":
+        costs = f"a claim of ε = {_above(most)} would hold" if 0 < most < math.inf else "claim more"
+        found.append(Step(f"Claim what is true: {costs}; or use more noise"))
+    elif audit.verdict == "vacuous":
+        found.append(Step("Use more noise or fewer rounds, until the claim is small enough to mean something"))
+    elif audit.verdict == "undefined":
+        found.append(Step("Choose parameters within the conditions of the formula"))
+    elif audit.verdict == "no claim" and own:
+        found.append(Step("Test a number", "--epsilon E, or write its claim()"))
+    if audit.verdict in ("consistent", "underpowered"):
+        found += _harder(results, audit)
+    return found + (_elsewhere(results, audit) if own and audit.verdict not in BROKEN else [])
+
+
+def witness(place: Path | str) -> str:
+    """The command that replays a transcript which breaks a claim."""
+    return f"netsim witness {shlex.quote(str(place))}"
+
+
+def _above(epsilon: float) -> str:
+    """Three digits, not below the number."""
+    unit = 10.0 ** (math.floor(math.log10(epsilon)) - 2)
+    return show(math.ceil(epsilon / unit - 1e-9) * unit)
+
+
+def _harder(results: Results, audit: AuditResult) -> list[Step]:
+    """The same claim, tried harder."""
+    spec, found = results.scenario.audit, list[Step]()
+    if 4 * audit.trials <= _TRIALS:
+        found.append(Step("Record more runs", f"-o audit.trials={4 * audit.trials}"))
+    if spec is None or spec.search is None or spec.search.candidates < 200:
+        found.append(Step("Try more pairs of data sets", "-o 'audit.search={candidates: 200, transcripts: 32}'"))
+    return found
+
+
+def _elsewhere(results: Results, audit: AuditResult) -> list[Step]:
+    """Other data sets, and another agent; a proof is of all of these within the adjacency, and of every agent."""
+    spec, found = results.scenario.audit, list[Step]()
+    if spec is None or spec.adjacency != "agent":
+        found.append(Step("Let all data of the agent differ, in place of one record", "-o audit.adjacency=agent"))
+    if audit.verdict == "proven":
+        return found
+    moved = audit.search is not None and audit.search.moved_both
+    if not moved and (spec is None or isinstance(spec.adjacency, str)):
+        size = audit.claim.gradient_change
+        change = f"{size:.6g}" if math.isfinite(size) else "10"
+        found.append(Step("State by how much its gradient may differ", f"-o 'audit.adjacency={{change: {change}}}'"))
+    agents = results.problem.agents if results.problem is not None else 0
+    if agents > 1:
+        found.append(Step("Audit another agent", f"-o audit.agent={(audit.loss_breakdown.agent + 1) % agents}"))
+    return found
+
+
+def all_steps(results: Results, folder: Path | None = None) -> list[Step]:
+    """The steps of all algorithms, each once; of several algorithms with the names of those that it is for."""
+    audited = [one for one in results.algorithms if isinstance(one.audit, AuditResult)]
+    names: dict[Step, list[str]] = {}
+    for entry in audited:
+        for step in next_steps(results, entry, folder):
+            names.setdefault(step, []).append(entry.name)
+    return [
+        step
+        if len(who) == len(audited)
+        else Step(f"{', '.join(who)}: {step.words[:1].lower()}{step.words[1:]}", step.command)
+        for step, who in names.items()
+    ]
+
+
+def legend(entries: Sequence[AlgorithmResult]) -> list[str]:
+    """The three epsilons in words, where a table has them."""
+    audited = any(isinstance(one.audit, AuditResult) for one in entries)
+    return [f"{name} is {words}." for name, words in EPSILONS.items()] if audited else []

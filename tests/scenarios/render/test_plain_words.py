@@ -1,0 +1,145 @@
+"""An audit for a first reader: short and plain at every width, the same in terminal and page, and what to do next."""
+
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attacks.audit.verdict import BROKEN, cause, judge
+from scenarios.render import plain_words, terminal, verdicts
+from scenarios.render.page.report import page
+from scenarios.results import findings
+from scenarios.results.audit import AuditResult
+from tests.scenarios.filled import filled, tree
+from tests.scenarios.render.page.test_report import Page, alone, sample
+
+JARGON = ("affine", "door", "answers", "proven share", "white box", "1e-05", "packets")
+"""Words that only netsim's own readers know, and what is no part of an audit."""
+BOUND = {"epsilon": 0.9, "conditions": ["what it sends is affine", "answers are clipped"]}
+
+
+def of_verdict(verdict: str, **audit: Any) -> Any:
+    """Results of one algorithm of the reader's own with this verdict."""
+    results = alone(3)
+    (entry,) = results["algorithms"]
+    entry |= {"kind": "python"}
+    entry["audit"] |= {"verdict": verdict, "pair": "record 3 of agent 2 replaced by record 1 of agent 0"} | audit
+    return tree(results)
+
+
+@pytest.fixture
+def printed(monkeypatch):
+    def printed(results: Any, width: int, **options: Any) -> str:
+        out = io.StringIO()
+        console = type(terminal.console)(file=out, width=width)
+        monkeypatch.setattr(verdicts, "console", console)
+        monkeypatch.setattr(terminal, "console", console)
+        verdicts.print_results(results, Path("out"), **options)
+        return out.getvalue()
+
+    return printed
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("verdict", ["refuted", "proven", "consistent", "underpowered", "unprotected", "no claim"])
+def test_an_audit_is_short_and_plain_and_all_of_it_is_behind_an_option(printed, verdict, width):
+    results = of_verdict(verdict, bound=BOUND, witness="witness-mine.json" if verdict in BROKEN else None)
+    text = printed(results, width, alone=True)
+    lines, flat = text.splitlines(), " ".join(text.split())
+    assert len(lines) <= (48 if width == 40 else 34)
+    assert max(len(one) for one in lines if not one.startswith("    ")) <= width  # commands are to be copied
+    assert not [one for one in JARGON if one in flat]
+    said = plain_words.says(results.algorithms[0])
+    for words in (
+        said,
+        "ε claimed",
+        "ε exact",
+        "ε audited",
+        "computed: ",
+        "measured: ",
+        "The audit's listener records",
+    ):
+        assert words in flat
+    for words in ("Record 3 of agent 2 replaced", "one record of one agent replaced", "What to do next"):
+        assert words.lower() in flat.lower()
+    details = printed(results, width, alone=True, verbose=True)
+    assert len(details) > len(text)
+    assert ("answers are clipped" in " ".join(details.split())) is (verdict in ("refuted", "proven"))
+
+
+@pytest.mark.parametrize("verdict", ["refuted", "consistent", "underpowered", "unprotected", "no claim"])
+def test_page_and_terminal_say_the_same_steps(printed, verdict):
+    results = of_verdict(verdict, bound=BOUND, witness="witness-mine.json")
+    steps, there = plain_words.all_steps(results), Page(page(results)).text
+    text = " ".join(printed(results, 200, alone=True).split())
+    assert len(steps) >= 2
+    for step in steps:
+        assert step.words in there
+        assert step.words in text
+        assert step.command in there
+    assert "netsim witness out/witness-mine.json" in text
+    assert plain_words.says(results.algorithms[0]) in there
+
+
+def test_a_step_of_some_algorithms_names_them():
+    results = tree(sample())
+    words = [one.words for one in plain_words.all_steps(results)]
+    assert any(one.startswith("DP-RECAL, as analysed, DP-RECAL, as deployable: add noise") for one in words) or any(
+        one.startswith("DP-RECAL, as analysed: add noise") for one in words
+    )
+    assert len(words) == len(set(words))
+
+
+def test_a_refuted_claim_is_told_what_would_hold():
+    (step,) = [
+        one
+        for one in plain_words.all_steps(of_verdict("refuted", bound=BOUND | {"epsilon": 1.2341}))
+        if "Claim" in one.words
+    ]
+    assert "ε = 1.24 would hold" in step.words  # never below the bound
+
+
+def test_an_agent_that_is_advised_is_there():
+    found = of_verdict("consistent")
+    steps = [re.fullmatch(r"-o audit.agent=(\d+)", one.command) for one in plain_words.all_steps(found)]
+    (other,) = [int(one[1]) for one in steps if one]
+    assert 0 <= other < found.problem.agents
+
+
+BUDGET = {"epsilon": [0.5, 1.5], "source": "Theorem 1"}
+
+
+def test_a_claim_that_was_not_audited_is_shown(printed):
+    results = alone(3)
+    refused = {"refused": "the run diverges"}
+    results["algorithms"][0] |= {"audit": refused, "audit_status": "refused", "budget": BUDGET}
+    found = tree(results)
+    assert findings.claimed(found.algorithms[0]) == 1.5
+    for width, mark in ((40, ":"), (80, "")):
+        assert f"The claim ε = 1.5 was not tested. ε claimed{mark} 1.5 " in " ".join(printed(found, width).split())
+    assert verdicts.epsilon_columns(found.algorithms)[0].cells == ["1.5"]
+    assert re.search(r"1\.5\s*</dd>", page(found))
+
+
+@pytest.mark.parametrize("upper", [1.25, float("inf")])
+def test_the_cause_is_the_reason_without_what_stands_beside_it(upper):
+    options: Any = {"epsilon_claimed": 1.0, "delta": 1e-5, "exact_lower": 1.25, "exact_upper": upper}
+    judged = judge(**options)
+    assert cause(judged.reason) == "ε is at least 1.25, above the claimed ε = 1 at δ = 10⁻⁵."
+    assert "Exact ε of the pair" in judged.reason
+    open_above = judge(**options | {"epsilon_claimed": 1.3, "exact_estimate": 1.25, "change_used": 0.9})
+    assert "Exact ε" not in cause(open_above.reason)
+    assert cause(open_above.reason).endswith("may cost more.") is (upper > 2)
+
+
+def test_no_claim_that_is_not_there_is_spoken_of():
+    results = of_verdict("unprotected", epsilon_claimed=None)
+    assert plain_words.says(results.algorithms[0]) == "Private data leaves in a message without noise: ε is ∞."
+    assert isinstance(results.algorithms[0].audit, AuditResult)
+    silent = replace(
+        results.algorithms[0], audit=filled(AuditResult, {"verdict": "no claim", "epsilon_claimed": None})
+    )
+    assert "nothing is claimed" in plain_words.epsilon_rows(silent)[0]
