@@ -55,6 +55,7 @@ PAGES_ABOVE = 1 << 15
 PAGE = 1 << 11
 """Entries that a page is meant to hold."""
 _LAST_PAGE = 1 << 60
+_ONCE = itertools.repeat
 CHECK_EVERY = 1 << 16
 COMPACT_ABOVE = 256
 _logger = logging.getLogger("netsim.clock")
@@ -318,11 +319,10 @@ class Wait:
         """As a future has it: after what is ready now."""
         self._loop.call_soon(self.wakeup, self, context=self.context)
 
-    def __await__(self) -> Generator["Wait", None, None]:
-        times = 0 if self.done else 1
-        self.over, self._asyncio_future_blocking = self.done, not self.done
-        # every agent holds one while it waits, and a generator takes four times as much
-        return cast(Generator["Wait", None, None], itertools.repeat(self, times))
+    def __await__(self) -> Any:  # every agent holds one while it waits, and a generator takes four times as much
+        self.over = done = self.done
+        self._asyncio_future_blocking = not done
+        return _ONCE(self, 0 if done else 1)
 
     # What a task asks of a future.
     def get_loop(self) -> asyncio.AbstractEventLoop:

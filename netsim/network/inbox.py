@@ -68,8 +68,8 @@ class Inbox:
             if self._direct is None:
                 self._direct = deque()
             self._direct.append(message)
-            if self._wanted is None:
-                self._wake()
+            if self._wanted is None and self._wait is not None:
+                self._wait.set()  # not by `_wake`: each call counts where a token walks
             return
         self.expect(message, HERE, message.sender)
 
