@@ -31,7 +31,7 @@ import math
 import sys
 import time
 from asyncio import events
-from collections.abc import Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import Context, copy_context
 from heapq import heapify, heappop, heappush
@@ -55,6 +55,7 @@ PAGES_ABOVE = 1 << 15
 PAGE = 1 << 11
 """Entries that a page is meant to hold."""
 _LAST_PAGE = 1 << 60
+_ONCE = itertools.repeat
 CHECK_EVERY = 1 << 16
 COMPACT_ABOVE = 256
 _logger = logging.getLogger("netsim.clock")
@@ -318,11 +319,10 @@ class Wait:
         """As a future has it: after what is ready now."""
         self._loop.call_soon(self.wakeup, self, context=self.context)
 
-    def __await__(self) -> Generator["Wait", None, None]:
-        if not self.done:
-            self._asyncio_future_blocking = True
-            yield self
-        self.over = True
+    def __await__(self) -> Any:  # every agent holds one while it waits, and a generator takes four times as much
+        self.over = done = self.done
+        self._asyncio_future_blocking = not done
+        return _ONCE(self, 0 if done else 1)
 
     # What a task asks of a future.
     def get_loop(self) -> asyncio.AbstractEventLoop:
@@ -338,9 +338,10 @@ class Wait:
         self.go_on_in_turn()
         return True
 
-    def result(self) -> None:
+    def result(self) -> None:  # a task asks for it as its coroutine goes on
         if self._cancelled:
             raise asyncio.CancelledError
+        self.over = True
 
 
 def _refused(what: str) -> Callable[..., NoReturn]:
@@ -592,6 +593,23 @@ async def until(event: simpy.Event) -> Any:
     else:
         event.callbacks.append(settle)
     return await future
+
+
+async def first_failure(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Wait until all have ended or one has failed: `asyncio.wait` without its set, and with one context for all."""
+    over, left = asyncio.get_running_loop().create_future(), len(tasks)
+
+    def ended(task: asyncio.Task[Any]) -> None:
+        nonlocal left
+        left -= 1
+        failed = not task.cancelled() and task.exception() is not None
+        if (failed or not left) and not over.done():
+            over.set_result(None)
+
+    context = copy_context()
+    for task in tasks:
+        task.add_done_callback(ended, context=context)
+    await over
 
 
 def run(main: Coroutine[Any, Any, T], *, loop: VirtualLoop | None = None, debug: bool | None = None) -> T:

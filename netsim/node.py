@@ -13,7 +13,7 @@ under a hypothesis about the private data. Five rules make that work:
 `Computed` tells which reader ran a run, and on what its gradients were computed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, cast
 
@@ -37,21 +37,22 @@ class Exchange:
 
     __slots__ = ("_messages", "_node", "_sent")
 
-    def __init__(self, node: "Node", sent: Message, messages: Mapping[int, Message]) -> None:
+    def __init__(self, node: "Node", sent: Message, messages: Sequence[Message]) -> None:
+        """`messages`: one from each of the node's neighbors, in their order."""
         self._node = node
         self._sent = sent
         self._messages = messages
 
     def values(self, name: str) -> list[Array]:
         """What the neighbors sent under this name, in the order of `node.neighbors`."""
-        messages, neighbors = self._messages, self._node.neighbors
         try:
-            return [messages[j].values[name] for j in neighbors]
+            return [message.values[name] for message in self._messages]
         except KeyError:
-            other = next(j for j in neighbors if name not in messages[j].values)
+            both = zip(self._node.neighbors, self._messages, strict=True)
+            other, message = next((j, message) for j, message in both if name not in message.values)
             raise ProtocolError(
                 f"agent {self._node.id} wants {name!r} of exchange {self._sent.number}, in which agent {other} sent "
-                f"{sorted(messages[other].values)}: agents that began anew or took another branch are at other ones"
+                f"{sorted(message.values)}: agents that began anew or took another branch are at other ones"
             ) from None
 
     def __getitem__(self, name: str) -> dict[int, Array]:

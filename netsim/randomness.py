@@ -122,7 +122,9 @@ class EdgeNoise:
     def __init__(
         self, streams: Streams, chunk: int, shape: tuple[int, int], neighbors: tuple[tuple[int, ...], ...], kept: bool
     ) -> None:
-        self._streams, self._chunk, self._shape, self._neighbors = streams, chunk, shape, neighbors
+        self._streams, self._chunk, self._neighbors = streams, chunk, neighbors
+        self.shape = shape
+        """(replicas, dimension)."""
         self._entries: list[_Entry] | None = [] if kept else None
 
     def around(self, agent: int, draw: int) -> Array:
@@ -155,7 +157,7 @@ class EdgeNoise:
                     values.append(e.shared if e.agent < j else -e.shared)
         mixing = sparse.csr_array((values, (rows, places)), shape=(len(entries), len(columns)))
         count, label = sparse.csgraph.connected_components(mixing @ mixing.T, directed=False)
-        mean, covariance = np.zeros((len(mine), *self._shape)), np.zeros((len(mine), len(mine)))
+        mean, covariance = np.zeros((len(mine), *self.shape)), np.zeros((len(mine), len(mine)))
         for part in range(count):
             at = [n for n, k in enumerate(mine) if label[k] == part]
             if not at:
@@ -182,9 +184,9 @@ class EdgeNoise:
         return entry.shared * self._sum(entry.agent, shared, entry.draw)
 
     def _sum(self, agent: int, others: tuple[int, ...], draw: int) -> Array:
-        total = np.zeros(self._shape)
+        total = np.zeros(self.shape)
         for j in others:
             low, high = min(agent, j), max(agent, j)
             stream = self._streams.generator("edge", low, high, "noise", self._chunk, draw)
-            total += (1.0 if agent < j else -1.0) * stream.standard_normal(self._shape)
+            total += (1.0 if agent < j else -1.0) * stream.standard_normal(self.shape)
         return total

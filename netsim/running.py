@@ -47,7 +47,7 @@ class Running:
         On radio these are what the neighbors get of each transmitter; what was on the air is counted besides.
         """
         packets = sizes = [0] * len(COUNTS)
-        for wire in self._network.wires.values():
+        for wire in self._network.wires.each():
             packets, sizes = list(map(add, packets, wire.packets)), list(map(add, sizes, wire.bytes))
         totals = {f"packets_{word}": count for word, count in zip(COUNTS, packets, strict=True)}
         totals |= {f"bytes_{word}": count for word, count in zip(COUNTS, sizes, strict=True)}

@@ -213,7 +213,8 @@ class _Execution:
         self.edges = EdgeNoise(streams, simulation.chunk, shape, around, kept=recording.private != "nothing")
         if self.truth is not None:
             self.truth.edges = self.edges
-        self.nodes = [self._node(i, streams) for i in range(n)]
+        closed = self._closed  # one object for all
+        self.nodes = [self._node(i, streams, closed) for i in range(n)]
         self.running = Running(self.environment, self.network, self.taps, self.activations)
         self.stopping = simulation.algorithm.stopping()
         self.metrics = None
@@ -259,7 +260,7 @@ class _Execution:
     def _received(self, tap: Tap, agent: int, message: Message) -> None:
         tap.received(self.environment.now, message, agent)
 
-    def _node(self, i: int, streams: Streams) -> LiveNode:
+    def _node(self, i: int, streams: Streams, closed: Callable[[int, Array], None]) -> LiveNode:
         return live_node(
             self.simulation,
             i,
@@ -270,7 +271,7 @@ class _Execution:
             releases=self.releases.get(i),
             taps=tuple(tap for tap in self.taps if i in tap.adversary.doors),
             activity=self.activities.get(i),
-            closed=self._closed,
+            closed=closed,
         )
 
     def _waiting(self) -> str:
@@ -364,9 +365,10 @@ class _Execution:
     async def _agents(self) -> None:
         run = self._agent if self.activities else self.simulation.algorithm.run
         self.tasks = [asyncio.create_task(run(node), name=f"agent {node.id}") for node in self.nodes]
-        done, pending = await asyncio.wait(self.tasks, return_when=asyncio.FIRST_EXCEPTION)
-        for task in filter(done.__contains__, self.tasks):
-            if not task.cancelled() and (error := task.exception()) is not None:
+        await clock.first_failure(self.tasks)
+        pending = [task for task in self.tasks if not task.done()]
+        for task in self.tasks:
+            if task.done() and not task.cancelled() and (error := task.exception()) is not None:
                 for other in pending:
                     other.cancel()
                 error.add_note(f"in {task.get_name()}, at t={self.environment.now:g} s of virtual time")
@@ -394,7 +396,7 @@ class _Execution:
             self.running.traffic(),
             interrupted,
             self.network.interception.reports,
-            sum(wire.rejected for wire in self.network.wires.values()),
+            sum(wire.rejected for wire in self.network.wires.each()),
             tuple(node.queries for node in self.nodes),
             measures_of(simulation, self.metrics),
             any(node.tossed for node in self.nodes),
@@ -420,14 +422,12 @@ def live_node(
 ) -> LiveNode:
     """An agent of a simulation, with its own streams; `carrier` has its messages (see `LiveNode`)."""
     network, codec = simulation.network, simulation.wire_codec
-    compute, own = simulation.timing.compute_law(agent), _Own(simulation, streams, agent)
+    compute = simulation.timing.compute_law(agent)
     return LiveNode(
         agent,
         simulation.topology,
         simulation.problem,
-        simulation.replicas,
-        noise=own.noise,
-        coins=own.coins,
+        streams=_Own(simulation, streams, agent),
         edges=edges,
         queries=queries,
         releases=releases,

@@ -625,7 +625,7 @@ class Node(Port):
         rows = {r["sender"]: r for r in self._file.received if (r["kind"], r["number"]) == ("exchange", own.number)}
         if set(rows) != set(self.neighbors):
             _end()
-        return Exchange(self, own, {j: self._taken(rows[j]) for j in self.neighbors})
+        return Exchange(self, own, [self._taken(rows[j]) for j in self.neighbors])
 
     def send(self, to: Any, **values: Any) -> None:
         receiver = to.option if type(to) is Chosen else to

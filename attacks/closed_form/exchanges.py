@@ -68,7 +68,7 @@ class Exchanges:
             elif row.event == "received":
                 shelf.put(message)
             elif own is not None:
-                taken[row.number] = [one.values for one in shelf.collect(own).values()]
+                taken[row.number] = [one.values for one in shelf.collect(own)]
         return taken
 
 

@@ -173,7 +173,8 @@ class _NetworkProbeNode(ProbeNode):
         own = self._post("exchange", values, EVERYBODY)
         slots, degree = self._network.inbox[self.id], len(self.neighbors)
         await _until(lambda: len(slots.get(own.number, ())) == degree)
-        return port.Exchange(self, own, slots.pop(own.number, {}))
+        received = slots.pop(own.number, {})
+        return port.Exchange(self, own, [received[j] for j in self.neighbors])
 
     def send(self, to: int, **values: Array) -> None:
         which = self.id, "direct", self._counts["direct"]

@@ -131,9 +131,10 @@ class RecordedNode(ABC):
             raise EndOfRecord
         taken = {j: self._take(row) for j, row in received.items()}
         missing = [j for j in self.neighbors if j not in received]
-        return Exchange(self, own, taken | {j: self._imagined(j, "exchange", number, own.values) for j in missing})
+        taken |= {j: self._imagined(j, "exchange", number, own.values) for j in missing}
+        return Exchange(self, own, [taken[j] for j in self.neighbors])
 
-    def _closed(self, shelf: Shelf, own: Message) -> dict[int, Message]:
+    def _closed(self, shelf: Shelf, own: Message) -> tuple[Message, ...]:
         """Messages of an exchange when it was closed: the recorded order of arrivals and deadlines."""
         while self._passing:
             row = self._passing.popleft()

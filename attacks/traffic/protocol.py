@@ -156,7 +156,7 @@ class _Notes:
         self.steps.append(f"={len(values)}")
         own = Message(self.id, "exchange", self._number, dict(values))
         self._number += 1
-        return Exchange(cast("Node", self), own, dict.fromkeys(self.neighbors, own))
+        return Exchange(cast("Node", self), own, [own] * len(self.neighbors))
 
     def send(self, to: int, **values: Array) -> None:  # noqa: ARG002
         self.steps.append(f">{len(values)}")

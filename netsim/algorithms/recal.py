@@ -234,9 +234,10 @@ class DPRecal(Walk):
             exact = {"u": u_new} if reading == "as_analysed" else {}
             node.send(choose(node.coins, node.neighbors), u_noisy=sent, x=x_new, **exact)
             node.estimate(x_new)
-            change = sent - u
-            repaired = _Own(x_new - change / beta, own.dual + change)
-            own, holding = repaired if reading == "sent_state" else new, False
+            if reading == "sent_state":
+                change = sent - u
+                new = _Own(x_new - change / beta, own.dual + change)
+            own, holding = new, False
 
     def noise(self, activation: int) -> Gaussian:
         """The noise of an agent's τ-th activation, τ = 1, 2, …"""

@@ -7,36 +7,36 @@ Where nothing can stop a message of an exchange once it is sent, the receiver's 
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
-from types import MethodType
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 from netsim.clock import VirtualEnvironment, Wait
 from netsim.errors import ProtocolError
 from netsim.network.links import ExchangePolicy, Shelf
 from netsim.transcript.message import Message
 
-
-class Tally:
-    """Packets and bytes that came in somewhere; `inbox` is where they went on to, if an inbox let them in itself."""
-
-    __slots__ = ("entered", "entered_bytes", "inbox")
-
-    inbox: "Inbox"
-
-    def __init__(self) -> None:
-        self.entered: int = 0
-        self.entered_bytes: int = 0
-
-
 HERE = -math.inf
 """The arrival of a message that is here already."""
+
+
+class Way(Protocol):
+    """What leads to an inbox that is told of messages as they are sent."""
+
+    @property
+    def foreseen_by(self) -> "Inbox": ...
+
+    @property
+    def seconds(self) -> float:
+        """How long a message travels."""
+        ...
 
 
 class Inbox:
     """Messages of one agent that were not taken yet, and what the agent waits for."""
 
     __slots__ = (
-        "_collected", "_degree", "_direct", "_environment", "_exchanges", "_wait", "_wanted", "neighbors", "owner",
+        "_collected", "_degree", "_direct", "_environment", "_exchanges", "_wait", "_wanted", "enter", "neighbors",
+        "owner",
     )  # fmt: skip
 
     foresees = True
@@ -51,6 +51,8 @@ class Inbox:
         self._direct: deque[Message] | None = None  # made for the first: an empty one takes 600 bytes
         self._wait: Wait | None = None
         self._wanted: int | None = None
+        self.enter: Callable[[Message], None] = self._enter  # one object for all wires
+        """Where messages come in."""
 
     @staticmethod
     def of(
@@ -61,40 +63,45 @@ class Inbox:
             return Inbox(environment, owner, neighbors)
         return _PolicyInbox(environment, owner, neighbors, policy, policy.deadline)
 
-    def entrance(self, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
-        """Where messages come in; each is counted in `tally`, which has no other entrance.
-
-        Where messages come in repeatedly (`repeats`), the first of a sender in an exchange holds; the others, and
-        those of an exchange that is over, are counted and left. (Copies of direct messages do not come this far:
-        `netsim.network.network`.)
-        """
-        tally.inbox = self
-        return MethodType(self._enter_once if repeats else self._enter, tally)
-
-    @staticmethod
-    def _enter(tally: Tally, message: Message) -> None:
-        tally.entered += 1
-        tally.entered_bytes += message.size
-        inbox = tally.inbox
+    def _enter(self, message: Message) -> None:
         if message.kind != "exchange":
-            if inbox._direct is None:
-                inbox._direct = deque()
-            inbox._direct.append(message)
-            if inbox._wanted is None:
-                inbox._wake()
+            if self._direct is None:
+                self._direct = deque()
+            self._direct.append(message)
+            if self._wanted is None and self._wait is not None:
+                self._wait.set()  # not by `_wake`: each call counts where a token walks
             return
-        Inbox.expect(message, HERE, ((inbox, 0.0, message.sender),))
+        self.expect(message, HERE, message.sender)
+
+    def enter_once(self, message: Message) -> None:
+        """Where messages come in repeatedly: the first of a sender in an exchange holds; the others, and those of an
+        exchange that is over, are left. (Copies of direct messages do not come this far: `netsim.network.network`.)
+        """
+        number = message.number
+        if message.kind == "exchange" and (
+            number < self._collected or message.sender in self._exchanges.get(number, ())
+        ):
+            return
+        self.enter(message)
+
+    def expect(self, message: Message, arrival: float, call: int) -> None:
+        """A message of an exchange is sent and will arrive for certain, in the place of this call of its instant."""
+        number = message.number
+        slot = self._exchanges.setdefault(number, {})
+        slot[message.sender] = arrival, call, message
+        if number == self._wanted and len(slot) == self._degree:
+            self._await_last(number)
 
     @staticmethod
-    def expect(message: Message, now: float, ways: "Iterable[tuple[Inbox, float, int]]") -> None:
-        """A message of an exchange is sent and will arrive for certain. For each of `ways`: where, so many seconds
-        from `now`, and in the place of which call of its instant."""
+    def expect_all(message: Message, now: float, ways: "Iterable[Way]", calls: Iterator[int]) -> None:
+        """`expect` where each of the ways leads, in the places of the next calls."""
         number, sender = message.number, message.sender
-        for inbox, seconds, call in ways:  # the innermost loop of a synchronous run
+        for way, call in zip(ways, calls, strict=False):  # the innermost loop of a synchronous run; calls never end
+            inbox = way.foreseen_by
             slot = inbox._exchanges.get(number)
             if slot is None:
                 slot = inbox._exchanges[number] = {}
-            slot[sender] = now + seconds, call, message
+            slot[sender] = now + way.seconds, call, message
             if number == inbox._wanted and len(slot) == inbox._degree:
                 inbox._await_last(number)
 
@@ -115,17 +122,6 @@ class Inbox:
         if number == self._wanted:
             self._wake()
 
-    @staticmethod
-    def _enter_once(tally: Tally, message: Message) -> None:
-        inbox, number = tally.inbox, message.number
-        if message.kind == "exchange" and (
-            number < inbox._collected or message.sender in inbox._exchanges.get(number, ())
-        ):
-            tally.entered += 1
-            tally.entered_bytes += message.size
-        else:
-            Inbox._enter(tally, message)
-
     def _wake(self) -> None:
         if self._wait is not None:
             self._wait.set()
@@ -135,11 +131,12 @@ class Inbox:
         known = len(self._exchanges.get(number, ()))
         return known == self._degree and self._environment.has_passed(*self._last(number))
 
-    def collect(self, sent: Message) -> dict[int, Message]:
-        """The messages of the exchange in which the agent sent that; once they are all here."""
+    def collect(self, sent: Message) -> tuple[Message, ...]:
+        """The neighbors' messages of the exchange in which the agent sent that, in their order; once all are here."""
         number = sent.number
         self._collected = number + 1
-        return {sender: message for sender, (_, _, message) in self._exchanges.pop(number).items()}
+        slot = self._exchanges.pop(number)
+        return tuple([slot[j][2] for j in self.neighbors])
 
     def coming(self, sender: int) -> list[Message]:
         """Messages of a neighbor that it knows of and that have not arrived."""
@@ -211,25 +208,18 @@ class _PolicyInbox(Inbox):
         self._deadline, self._shelf = deadline, Shelf(neighbors, policy)
         self._timer: asyncio.TimerHandle | None = None
 
-    @staticmethod
-    def _enter(tally: Tally, message: Message) -> None:
+    def _enter(self, message: Message) -> None:
         if message.kind != "exchange":
-            Inbox._enter(tally, message)
+            super()._enter(message)
             return
-        tally.entered += 1
-        tally.entered_bytes += message.size
-        inbox = tally.inbox
-        assert isinstance(inbox, _PolicyInbox)
-        inbox._shelf.put(message)
-        if inbox._wanted is not None and not inbox._shelf.awaited:
-            inbox._wake()
-
-    _enter_once = _enter
+        self._shelf.put(message)
+        if self._wanted is not None and not self._shelf.awaited:
+            self._wake()
 
     def has(self, number: int) -> bool:
         return self._shelf.complete(number)
 
-    def collect(self, sent: Message) -> dict[int, Message]:
+    def collect(self, sent: Message) -> tuple[Message, ...]:
         """One message for each neighbor: its own of this exchange, or what stands in for it."""
         return self._shelf.collect(sent)
 

@@ -192,15 +192,14 @@ class Shelf:
         """The neighbors that exchange `number` still waits for."""
         return tuple(j for j, ahead in self._ahead.items() if ahead < number)
 
-    def collect(self, sent: Message) -> dict[int, Message]:
+    def collect(self, sent: Message) -> tuple[Message, ...]:
         """One message for each neighbor, in their order: exchange `sent.number` is over."""
         number, names = sent.number, _names(sent)
         here = {j: message for j, message in self._slots.get(number, {}).items() if _names(message) == names}
         self._collected = number + 1
         for old in [k for k in self._slots if k <= number]:
             del self._slots[old]
-        instead = {j: self._newest.get((j, names), sent) for j in self._neighbors if j not in here}
-        return {j: here[j] if j in here else instead[j] for j in self._neighbors}
+        return tuple([here[j] if j in here else self._newest.get((j, names), sent) for j in self._neighbors])
 
 
 def _names(message: Message) -> _FieldNames:

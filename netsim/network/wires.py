@@ -4,10 +4,10 @@ import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from netsim.clock import VirtualEnvironment
-from netsim.network.inbox import Inbox, Tally
+from netsim.network.inbox import Inbox, Way
 from netsim.network.laws import ConstantDelay, Switch
 from netsim.network.links import LinkLaw
 from netsim.transcript.message import Capture, Ciphertext, Fan, Message, Packet, Tagged
@@ -83,17 +83,16 @@ class Counts(NamedTuple):
     """On the way, or waiting for it."""
 
 
-class Wire(Tally, ABC):
+class Wire(ABC):
     """One direction of a link, from `source` to `target`; counts what it carried: a `PlainWire`, or a `LossyWire`.
 
     A packet's end is `arrive`, which counts it and hands it to `deliver`; where nothing lies between wire and
-    inbox, the network puts the inbox's own entrance there, and messages of exchanges go to the inbox as they are
-    sent, with when they arrive (`foreseen_by`).
+    inbox, messages of exchanges go to the inbox as they are sent, with when they arrive (`foreseen_by`).
     """
 
     __slots__ = (
-        "_environment", "_sent", "_sent_bytes", "air", "arrive", "broadcasts", "deliver", "foreseen_by", "source",
-        "taps", "target",
+        "_entered", "_entered_bytes", "_environment", "_sent", "_sent_bytes", "air", "broadcasts", "deliver",
+        "foreseen_by", "source", "taps", "target",
     )  # fmt: skip
 
     lost: int = 0
@@ -110,15 +109,13 @@ class Wire(Tally, ABC):
     """Of those that arrived, how many the receiver rejected as altered or repeated (`netsim.network.network`)."""
 
     def __init__(self, environment: VirtualEnvironment, source: int, target: int, air: Air | None = None) -> None:
-        super().__init__()
         self.air = Air() if air is None else air
         self._environment, self.source, self.target = environment, source, target
         self.taps: tuple[Callable[[Capture], object], ...] = ()
         self.broadcasts: tuple[_Broadcast, ...] = ()
-        self._sent = self._sent_bytes = 0
+        self._sent = self._sent_bytes = self._entered = self._entered_bytes = 0
         self.foreseen_by: Inbox | None = None  # the network sets it where nothing lies between wire and inbox
-        self.deliver: Callable[[Any], None]  # the network sets it where a wire's own `arrive` stays
-        self.arrive: Callable[[Any], None] = self._arrive
+        self.deliver: Callable[[Any], None]  # the network sets it
 
     @abstractmethod
     def send(self, packet: Packet) -> None:
@@ -137,9 +134,10 @@ class Wire(Tally, ABC):
         """Call `receiver` with every packet that goes on the air."""
         self.taps = (*self.taps, receiver)
 
-    def _arrive(self, packet: Packet | Tagged) -> None:
-        self.entered += 1
-        self.entered_bytes += packet.size
+    def arrive(self, packet: Packet | Tagged) -> None:
+        """A packet has come to the far end."""
+        self._entered += 1
+        self._entered_bytes += packet.size
         self.deliver(packet)
 
     @property
@@ -148,7 +146,7 @@ class Wire(Tally, ABC):
         sent, foreseen, coming = self._sent, self.foreseen, len(self._coming())
         for count in self.broadcasts:
             sent, foreseen = sent + count.sent, foreseen + count.foreseen
-        received = self.entered + foreseen - coming
+        received = self._entered + foreseen - coming
         left = sent + self.duplicated - received - self.lost - self.dropped
         return Counts(sent, self.duplicated, received, self.lost, self.dropped, left)
 
@@ -158,7 +156,7 @@ class Wire(Tally, ABC):
         sent, foreseen, coming = self._sent_bytes, self.foreseen_bytes, sum([one.size for one in self._coming()])
         for count in self.broadcasts:
             sent, foreseen = sent + count.sent_bytes, foreseen + count.foreseen_bytes
-        received = self.entered_bytes + foreseen - coming
+        received = self._entered_bytes + foreseen - coming
         left = sent + self.duplicated_bytes - received - self.lost_bytes - self.dropped_bytes
         return Counts(sent, self.duplicated_bytes, received, self.lost_bytes, self.dropped_bytes, left)
 
@@ -314,7 +312,7 @@ class LossyWire(Wire):
         if self.foreseen_by is not None and isinstance(packet, Message) and packet.kind == "exchange":
             self.foreseen += 1
             self.foreseen_bytes += packet.size
-            Inbox.expect(packet, arrival, ((self.foreseen_by, 0.0, next(self._environment.numbers)),))
+            self.foreseen_by.expect(packet, arrival, next(self._environment.numbers))
         else:
             self._environment.call_at(arrival, end, packet)
 
@@ -355,37 +353,37 @@ class _Broadcast:
     """
 
     __slots__ = (
-        "_air", "_arrivals", "_copies", "_delays", "_environment", "_inboxes", "_numbers", "_taps", "foreseen",
-        "foreseen_bytes", "sent", "sent_bytes",
+        "_air", "_environment", "_numbers", "_taps", "_ways", "_wires", "foreseen", "foreseen_bytes", "sent",
+        "sent_bytes",
     )  # fmt: skip
 
     def __init__(self, environment: VirtualEnvironment, wires: Sequence[PlainWire], fans: FanListeners) -> None:
         self._environment = environment
         self._numbers = environment.numbers
-        self._delays, self._copies = tuple([wire.seconds for wire in wires]), len(wires)
-        inboxes = tuple([wire.foreseen_by for wire in wires if wire.foreseen_by is not None])
-        self._inboxes = inboxes if len(inboxes) == len(wires) else None
+        self._wires = wires
+        foreseen = all(wire.foreseen_by is not None for wire in wires)
+        self._ways = cast(Sequence[Way], wires) if foreseen else None
         """Where messages of exchanges go; None where some go the way of direct ones."""
-        self._arrivals = tuple([wire.arrive for wire in wires])
-        self._taps: list[tuple[Callable[[Any], object], int, Any]] = []
-        """Receiver, source, and one target, or all targets at once of a receiver that takes a broadcast as one."""
+        taps: list[tuple[Callable[[Any], object], int, Any]] = []
         together: dict[Listener, list[int]] = {}
         for wire in wires:
             for tap in wire.taps:
                 if tap in fans:
                     together.setdefault(tap, []).append(wire.target)
                 else:
-                    self._taps.append((tap, wire.source, wire.target))
-        self._taps += [(fans[tap], wires[0].source, tuple(targets)) for tap, targets in together.items()]
+                    taps.append((tap, wire.source, wire.target))
+        taps += [(fans[tap], wires[0].source, tuple(targets)) for tap, targets in together.items()]
+        self._taps = tuple(taps)
+        """Receiver, source, and one target, or all targets at once of a receiver that takes a broadcast as one."""
         self._air = wires[0].air if wires else Air()
         self.sent = self.sent_bytes = self.foreseen = self.foreseen_bytes = 0
-        alone = (self,)
+        all_of_them = (*wires[0].broadcasts, self) if wires else ()
         for wire in wires:
-            wire.broadcasts = (*wire.broadcasts, self) if wire.broadcasts else alone
+            wire.broadcasts = all_of_them
 
     def send(self, message: Message) -> None:
         """Put a message on the air of every wire."""
-        environment, air, copies, size = self._environment, self._air, self._copies, message.size
+        environment, air, copies, size = self._environment, self._air, len(self._wires), message.size
         now = environment.now
         self.sent += 1
         self.sent_bytes += size
@@ -393,23 +391,21 @@ class _Broadcast:
         air.bytes += copies * size
         for tap, source, target in self._taps:
             tap((now, source, target, message))
-        if self._inboxes is not None and message.kind == "exchange":
+        if self._ways is not None and message.kind == "exchange":
             self.foreseen += 1
             self.foreseen_bytes += size
-            numbered = zip(self._inboxes, self._delays, self._numbers, strict=False)  # the numbers never end
-            Inbox.expect(message, now, numbered)
+            Inbox.expect_all(message, now, self._ways, self._numbers)
         else:
-            for arrive, delay in zip(self._arrivals, self._delays, strict=True):
-                environment.call_at(now + delay, arrive, message)
+            for wire in self._wires:
+                environment.call_at(now + wire.seconds, wire.arrive, message)
 
 
 def fan_out(
     environment: VirtualEnvironment, channels: Sequence[Channel], fans: FanListeners
 ) -> Callable[[Message], None]:
     """How a message goes to all of one agent's channels, in their order: a `_Broadcast`, where they allow it."""
-    wires = [channel for channel in channels if isinstance(channel, PlainWire)]
-    if len(wires) == len(channels):
-        return _Broadcast(environment, wires, fans).send
+    if all(isinstance(channel, PlainWire) for channel in channels):
+        return _Broadcast(environment, cast(Sequence[PlainWire], channels), fans).send
     sends = [channel.send for channel in channels]
 
     def one_by_one(message: Message) -> None:

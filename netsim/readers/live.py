@@ -151,6 +151,14 @@ def gaussian_stddev(law: Mechanism, agent: int) -> float:
     return float(law.stddev)
 
 
+class OwnStreams(Protocol):
+    """Makes an agent's private streams, from their start."""
+
+    def noise(self) -> np.random.Generator: ...
+
+    def coins(self) -> np.random.Generator: ...
+
+
 class LiveNode:
     """A `Node` on the simulated network.
 
@@ -159,10 +167,10 @@ class LiveNode:
     """
 
     __slots__ = (
-        "_activity", "_broadcast", "_channels", "_closed", "_coin_stream", "_coins", "_compute", "_directs", "_edges",
-        "_encoder", "_exchanges", "_header_bytes", "_inbox", "_kept_queries", "_kept_releases", "_may_close_early",
-        "_noise", "_noise_stream", "_objective", "_shape", "_shared", "_taps", "_value_bytes", "agents", "dimension",
-        "id", "message_bytes", "messages", "neighbors", "queries", "records", "regularizer", "replicas", "weights",
+        "_activity", "_broadcast", "_channels", "_closed", "_coins", "_compute", "_directs", "_edges", "_encoder",
+        "_exchanges", "_header_bytes", "_inbox", "_kept_queries", "_kept_releases", "_may_close_early", "_noise",
+        "_objective", "_shape", "_shared", "_streams", "_taps", "_value_bytes", "_ways", "agents", "dimension", "id",
+        "message_bytes", "messages", "neighbors", "queries", "records", "regularizer", "replicas", "weights",
     )  # fmt: skip
 
     def __init__(
@@ -170,10 +178,8 @@ class LiveNode:
         agent: int,
         topology: Topology,
         problem: Problem,
-        replicas: int,
         *,
-        noise: Callable[[], np.random.Generator],
-        coins: Callable[[], np.random.Generator],
+        streams: OwnStreams,
         edges: EdgeNoise,
         queries: list[Query] | None,
         releases: list[Array] | None,
@@ -189,7 +195,7 @@ class LiveNode:
     ) -> None:
         """One agent of a run; of the problem it keeps its own objective alone.
 
-        `noise` and `coins` make its streams, `edges` the noise from seeds that it shares. What it computes and
+        `streams` makes its own, `edges` the noise from seeds that it shares. What it computes and
         releases is kept in `queries` and `releases` (None: it is not). `taps` sit at its door; where exchanges
         `may_close_early`, without some messages, they note when. `dither` has the draws of a codec that is random.
         `compute` draws how many seconds a private query takes. `activity` says when it may act (None: whenever it
@@ -198,13 +204,16 @@ class LiveNode:
         self.id, self.agents, self.neighbors = agent, topology.agents, topology.neighbors(agent)
         self.weights, self.regularizer = topology.row(agent), problem.regularizer
         self.records, self._objective = problem.records[agent], problem.objectives[agent]
-        self.replicas, self.dimension = self._shape = replicas, problem.dimension
-        self._noise_stream, self._coin_stream = noise, coins
+        self._shape = edges.shape  # one tuple for all
+        self.replicas, self.dimension = self._shape
+        self._streams = streams
         self._noise: np.random.Generator | None = None
         self._coins: np.random.Generator | None = None
         self._edges, self._shared = edges, 0
         self._kept_queries, self._kept_releases = queries, releases
         self._inbox, self._channels = network.inboxes[agent], network.channels
+        self._ways: dict[int, Callable[[Message], None]] | None = None
+        """How messages go to single neighbors, once one did."""
         self._broadcast = network.broadcaster(agent)
         self._taps, self._may_close_early = taps, may_close_early
         self._encoder = None if codec.lossless else Encoder(codec, self.dimension, dither)
@@ -217,7 +226,7 @@ class LiveNode:
     def coins(self) -> np.random.Generator:
         """My private coins; made when they are first tossed."""
         if self._coins is None:
-            self._coins = self._coin_stream()
+            self._coins = self._streams.coins()
         return self._coins
 
     @property
@@ -278,7 +287,7 @@ class LiveNode:
 
     def _drawn(self) -> np.random.Generator:
         if self._noise is None:
-            self._noise = self._noise_stream()
+            self._noise = self._streams.noise()
         return self._noise
 
     def _released(self, value: Array) -> Array:
@@ -319,13 +328,15 @@ class LiveNode:
         return Exchange(self, message, inbox.collect(message))
 
     def send(self, to: int, **values: Array) -> None:
-        channel = self._channels.get((self.id, to))
-        if channel is None:
+        if self._ways is None:
+            self._ways = {j: self._channels[self.id, j].send for j in self.neighbors}
+        way = self._ways.get(to)
+        if way is None:
             raise ProtocolError(
                 f"agent {self.id} sends to agent {to}, which is not its neighbor; neighbors: {self.neighbors}"
             )
         number, self._directs = self._directs, self._directs + 1
-        channel.send(self._outgoing("direct", number, values, 1, to))
+        way(self._outgoing("direct", number, values, 1, to))
 
     def broadcast(self, **values: Array) -> None:
         number, self._directs = self._directs, self._directs + 1

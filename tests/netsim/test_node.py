@@ -19,7 +19,7 @@ def heard(values, replicas: slice) -> Exchange:
     rng = np.random.default_rng(len(values))
     weights = rng.dirichlet(np.ones(len(values)))
     node = SimpleNamespace(neighbors=tuple(range(1, len(values))), weights=weights)
-    return Exchange(node, told, {message.sender: message for message in messages})
+    return Exchange(node, told, messages)
 
 
 @pytest.mark.parametrize("what", [lambda h: h.mix("x"), lambda h: h.sum("x")], ids=["mix", "sum"])

@@ -19,7 +19,7 @@ from typing import cast
 from netsim.clock import VirtualEnvironment
 from netsim.codecs import Codec
 from netsim.errors import ProtocolError
-from netsim.network.inbox import Inbox, Tally
+from netsim.network.inbox import Inbox
 from netsim.network.links import ExchangePolicy
 from netsim.readers.deployed.capture import CaptureFile
 from netsim.transcript.frames import (
@@ -104,7 +104,7 @@ class End:
         self.sent: list[Sent] = []
         self._wants: dict[Kind, int] = {"exchange": 0, "direct": 0}
         self._had: dict[Kind, set[int]] = {"exchange": set(), "direct": set()}
-        enter = home.inbox.entrance(Tally())
+        enter = home.inbox.enter
         self._enter = enter if home.door is None else partial(self._through, home.door, enter)
         self.transport: asyncio.Transport | None = None
         self._said = set[int]()

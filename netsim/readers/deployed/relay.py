@@ -17,7 +17,6 @@ from typing import cast
 from netsim.adversary import Adversary, Tap
 from netsim.clock import VirtualEnvironment
 from netsim.errors import NetsimError, ProtocolError
-from netsim.network.inbox import Tally
 from netsim.network.links import AccessLaw, LinkLaw
 from netsim.network.network import Edge, Network
 from netsim.randomness import Streams
@@ -57,13 +56,8 @@ class _Wires(Network):
             simulation.wire_codec,
         )
 
-    def _door(self, agent: int, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
-        def leave(message: Message) -> None:
-            tally.entered += 1
-            tally.entered_bytes += message.size
-            self.leave(agent, message, repeats)
-
-        return leave
+    def _door(self, agent: int, *, repeats: bool = False) -> Callable[[Message], None]:
+        return lambda message: self.leave(agent, message, repeats)
 
 
 def link_taps(simulation: Simulation, folder: Path) -> Iterator[tuple[Adversary, Tap, CaptureFile, list[Edge]]]:

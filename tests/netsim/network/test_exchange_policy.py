@@ -46,7 +46,7 @@ def descent(rounds: int, scale: float = 0.0) -> PrivateGradientDescent:
 # ── the shelf ───────────────────────────────────────────────────────────────────────────────────────────
 def taken(shelf: Shelf, told: Message) -> list[int]:
     """Whose message, or which number of it, stands for neighbors 1 and 2; −1 for the agent's own."""
-    return [-1 if m is told else m.number for m in shelf.collect(told).values()]
+    return [-1 if m is told else m.number for m in shelf.collect(told)]
 
 
 def test_the_message_of_the_exchange_comes_first():
