@@ -143,7 +143,7 @@ class _Promise(NamedTuple):
     nominal: float
 
 
-def _promises(certificate: Certificate) -> Iterator[_Promise]:
+def promises(certificate: Certificate) -> Iterator[_Promise]:
     """All that can be counted of the rows there are: of each row, and of the rows of a part together."""
     audits, played = certificate.part(kinds.SOUND_PART), certificate.part(kinds.GAME_PART)
     counted: list[tuple[str, list[Row], float, tuple[str, ...]]] = [
@@ -172,7 +172,7 @@ def failures(certificate: Certificate) -> list[str]:
     broken = [
         f"{p.whose}: {p.what} in {p.rate.count} of {p.rate.trials}, at least {p.rate.interval.lower:.3g}, "
         f"above {p.nominal:.3g}"
-        for p in _promises(certificate)
+        for p in promises(certificate)
         if p.rate.exceeds(p.nominal)
     ]
     for row in certificate.part(kinds.PLANTED):
@@ -195,7 +195,7 @@ AS_WRITTEN = ("#", "|", "`", "-")
 def page(certificate: Certificate) -> str:
     """The whole page. Sections without rows are left out."""
     parts = {name: certificate.part(name) for name in SHARES}
-    promised = list(_promises(certificate))
+    promised = list(promises(certificate))
     # so many trials do not exclude that these are above their nominal value
     unsure = [one for one in promised if one.rate.interval.upper > one.nominal]
     given = {"repetitions": (certificate.repetitions, REPETITIONS), "seed": (certificate.seed, SEED)}

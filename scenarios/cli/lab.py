@@ -120,7 +120,7 @@ def _serve(lessons: Sequence[Lesson], port: int, token: str, *, browser: str | N
         server.run()
 
 
-def _free_port(wanted: int | None = None) -> int:
+def free_port(wanted: int | None = None) -> int:
     """A port of this machine that nobody listens on. You get a `ScenarioError` where the one wanted is taken."""
     for port in [wanted] if wanted is not None else range(PORT, PORT + TRIED):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe, contextlib.suppress(OSError):
@@ -211,7 +211,7 @@ def _lab(
         else:
             need_marimo("all" if one is None else one.name)
             kept = course.keep(out or Path(course.FOLDER), student) if keeps else None
-            number = _free_port(port)
+            number = free_port(port)
             token = secrets.token_urlsafe(16)
             page = f"http://{HOST}:{number}/{'' if one is None else f'{one.name}/'}?token={token}"
             console.print(f"The lab: [bold]{page}[/] Ctrl-C ends it.", highlight=False, soft_wrap=True)
@@ -287,7 +287,7 @@ def _edit(one: Lesson | None, folder: Path | None, port: int | None, browser: bo
         raise ScenarioError("lesson", None, "--edit opens one lesson", "the number, name or file of one")
     need_marimo(one.name)
     path = _copy([one], folder or COPIES)[0] if folder or one.path.parent == SHIPPED else one.path
-    command = [sys.executable, "-m", "marimo", "edit", str(path), "--host", HOST, "--port", str(_free_port(port))]
+    command = [sys.executable, "-m", "marimo", "edit", str(path), "--host", HOST, "--port", str(free_port(port))]
     console.print(f"Editing [bold]{path}[/]. Ctrl-C ends it.", highlight=False)
     try:
         subprocess.run([*command, "--skip-update-check", *([] if browser else ["--headless"])], check=False)

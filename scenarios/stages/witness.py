@@ -77,7 +77,7 @@ class _DataPrint(Model):
     def of(cls, experiment: Experiment, agent: int) -> Self:
         """Of an experiment's data."""
         held = experiment.problem.objectives
-        return cls(name=experiment.dataset.name, everybody=_fingerprint(held), agent=_fingerprint([held[agent]]))
+        return cls(name=experiment.dataset.name, everybody=fingerprint(held), agent=fingerprint([held[agent]]))
 
 
 class _PairPrint(Model):
@@ -258,7 +258,7 @@ class WitnessFile(Model):
 
 
 # ── fingerprints ────────────────────────────────────────────────────────────────────────────────────────
-def _fingerprint(objectives: Sequence[object]) -> str:
+def fingerprint(objectives: Sequence[object]) -> str:
     """SHA-256 of the arrays that objectives hold (features, labels, a tilt), with their shapes, in single precision:
     machines whose last bits differ agree, and another data set does not."""
     found = hashlib.sha256()
@@ -340,7 +340,7 @@ def save(path: Path, experiment: Experiment, subject: Subject, audited: Audited)
         return None
     made, shown = make(experiment, subject, audited, audited.where)
     if shown is None and audited.claim.delta > 0:
-        made = _make_set(experiment, subject, audited)
+        made = make_set(experiment, subject, audited)
     elif shown is None:
         return None
     if made is None:
@@ -360,7 +360,7 @@ def make(
     return _file(experiment, subject, audited, where, recorded, account, says), account.proves(audited.claim)
 
 
-def _make_set(experiment: Experiment, subject: Subject, audited: Audited) -> WitnessFile | None:
+def make_set(experiment: Experiment, subject: Subject, audited: Audited) -> WitnessFile | None:
     """The file of the smallest set of transcripts that refutes a claim at δ > 0; None where there is none.
 
     Transcripts of a chunk have one toss of the coins and of the network: the set is of these routes and delays. None,

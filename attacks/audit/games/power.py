@@ -98,7 +98,7 @@ class Plan:
         if self.claim_epsilon > 0 and doubled.power < _WANTED:
             return (
                 f"low power: a claim of {self.claim_epsilon:.4g} that is really {doubled.epsilon:.4g} would be "
-                f"refuted in {_percent(doubled.power)} of audits at best; {_percent(_WANTED)} takes "
+                f"refuted in {percent(doubled.power)} of audits at best; {percent(_WANTED)} takes "
                 f"{_count(doubled.trials_needed)} trials"
             )
         return None
@@ -117,7 +117,7 @@ class Plan:
         doubled = self.prospect("Laplace", 2.0)
         return (
             f"{start}a claim of {self.claim_epsilon:.4g} that is really {doubled.epsilon:.4g} would be refuted in "
-            f"{_percent(doubled.power)} of audits if all of it is in one Laplace release; many small releases show "
+            f"{percent(doubled.power)} of audits if all of it is in one Laplace release; many small releases show "
             "it less."
         )
 
@@ -235,7 +235,7 @@ def _fewest(power: Callable[[int], float]) -> float:
     return float(high)
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """Share in per cent, never rounded to 0 % or 100 %."""
     if share > 0.99:
         return "more than 99 %"

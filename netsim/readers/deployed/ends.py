@@ -39,9 +39,9 @@ from netsim.transcript.frames import (
 from netsim.transcript.message import HEADER_BYTES, Kind, Message
 
 RUN_BYTES = 16
-_GREETING = struct.Struct(f"<{RUN_BYTES}sqq")
+GREETING = struct.Struct(f"<{RUN_BYTES}sqq")
 """The run's number, and of which number on the sender of this wants exchanges and direct messages."""
-GREETING_BYTES = HEADER_BYTES + _GREETING.size
+GREETING_BYTES = HEADER_BYTES + GREETING.size
 PATIENCE = 10.0
 """Real seconds that a stranger, or a neighbor that dials, has for its greeting."""
 HANDSHAKE = 60.0
@@ -116,7 +116,7 @@ class End:
 
     def greeting(self) -> bytes:
         """What this end begins a connection with."""
-        body = _GREETING.pack(self._home.run, *self._wants.values())
+        body = GREETING.pack(self._home.run, *self._wants.values())
         return head(self.agent, self.neighbor, HELLO, 0, len(body)) + body
 
     def begins(self, transport: asyncio.Transport, frame: Frame) -> FrameReader:
@@ -125,7 +125,7 @@ class End:
             self.transport.abort()  # of its former life
         if self._home.door is not None:
             self._home.door.opened(self.neighbor)
-        _, exchanges, directs = _GREETING.unpack(frame.body)
+        _, exchanges, directs = GREETING.unpack(frame.body)
         self._said.clear()
         wanted = {CODES["exchange"]: exchanges, CODES["direct"]: directs}
         for one in self.sent:
@@ -456,9 +456,9 @@ class Connection(Incoming):
 def greeting_in(data: bytes) -> Frame | None:
     """The greeting that these bytes are, or None."""
     sender, receiver, kind, number, length = HEAD.unpack(data[:HEADER_BYTES])
-    if kind != HELLO or number or length != _GREETING.size:
+    if kind != HELLO or number or length != GREETING.size:
         return None
     body = data[HEADER_BYTES:GREETING_BYTES]
-    if min(_GREETING.unpack(body)[1:]) < 0:
+    if min(GREETING.unpack(body)[1:]) < 0:
         return None
     return Frame(sender, receiver, HELLO, 0, 0, data, 0)

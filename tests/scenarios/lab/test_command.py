@@ -122,8 +122,8 @@ def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_passed_over() -> N
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(ScenarioError, match="listens there"):
-            command._free_port(port)
-    assert command._free_port() in range(command.PORT, command.PORT + command.TRIED)
+            command.free_port(port)
+    assert command.free_port() in range(command.PORT, command.PORT + command.TRIED)
 
 
 @pytest.mark.slow
