@@ -34,7 +34,7 @@ _Send = Callable[[Any], Awaitable[None]]
 _App = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 
 
-def _application(lessons: Sequence[Lesson], port: int, token: str) -> _App:
+def application(lessons: Sequence[Lesson], port: int, token: str) -> _App:
     """The whole lab as an ASGI app. It answers those who address this machine by its own name, from its own pages,
     and know the token: ?token=… of the address, which the browser keeps as a cookie from then on.
 
@@ -103,7 +103,7 @@ def _serve(lessons: Sequence[Lesson], port: int, token: str, *, browser: str | N
     """Serve until Ctrl-C. `browser` is an address to open once the server answers; None opens nothing."""
     import uvicorn
 
-    app = _application(lessons, port, token)
+    app = application(lessons, port, token)
     config = uvicorn.Config(app, host=HOST, port=port, log_level="error", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
 

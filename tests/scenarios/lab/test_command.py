@@ -41,7 +41,7 @@ def sent(scope: dict[str, Any], lessons: Any) -> list[Any]:
     async def receive() -> Any:
         return {"type": "http.request"}
 
-    asyncio.run(command._application(lessons, 2719, TOKEN)(scope, receive, send))
+    asyncio.run(command.application(lessons, 2719, TOKEN)(scope, receive, send))
     return found
 
 
