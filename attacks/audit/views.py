@@ -213,7 +213,7 @@ _ODD = 0.01
 
 
 @dataclass(frozen=True)
-class ViewResult:
+class _ViewResult:
     """Evidence of one view.
 
     `log_e` is ln of the e-value against the claim, and `refuted` the decision of e-BH on all of them. `game` is the
@@ -256,7 +256,7 @@ class ViewsResult:
 
     claim: Claim
     pair: Pair
-    views: tuple[ViewResult, ...]
+    views: tuple[_ViewResult, ...]
     order: Order
     inconsistent: tuple[_Inconsistency, ...]
     trials: int
@@ -291,7 +291,7 @@ class ViewsResult:
             share = one.played[0].size / zero.size
             games.append(play(zero, other, delta=delta, confidence=confidence, rng=spawned, holdout=share))
         results = tuple(
-            ViewResult(view, float(e), bool(refuted), game, one.label, tally)
+            _ViewResult(view, float(e), bool(refuted), game, one.label, tally)
             for view, e, refuted, game, one, tally in zip(views, log_e, rejected, games, chosen, tallies, strict=True)
         )
         return cls(
@@ -307,12 +307,12 @@ class ViewsResult:
         )
 
     @property
-    def refuted(self) -> tuple[ViewResult, ...]:
+    def refuted(self) -> tuple[_ViewResult, ...]:
         """Views for which the claim is refuted, at a false discovery rate of at most 1 − confidence."""
         return tuple(one for one in self.views if one.refuted)
 
     @property
-    def smallest(self) -> tuple[ViewResult, ...]:
+    def smallest(self) -> tuple[_ViewResult, ...]:
         """Those of them that contain no other: where the claim breaks first."""
         names = {one.view.name for one in self.refuted}
         return tuple(one for one in self.refuted if not names & nx.ancestors(self.order, one.view.name))
@@ -327,7 +327,7 @@ class ViewsResult:
         """Whether one view alone could have been refuted; if not, that none was is no evidence."""
         return self.log_e_ceiling >= self.needed
 
-    def __getitem__(self, name: str) -> ViewResult:
+    def __getitem__(self, name: str) -> _ViewResult:
         return next(one for one in self.views if one.view.name == name)
 
     def above(self, epsilon: float) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from scenarios.results.findings import ComparisonResult
 from scenarios.results.tree import Manifest, Results
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.spec import field_texts, meaning, tag_of
-from scenarios.stages.witness import WitnessFile
+from scenarios.stages.witness_file import WitnessFile
 
 Kind = type[Any]
 Model = type[BaseModel]

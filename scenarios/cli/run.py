@@ -62,10 +62,10 @@ def _run(
     Exit status: 0 done, 1 a claim does not hold, 2 wrong input, 3 no claim is refuted, and with --strict one is not
     proven or consistent, 70 failed, or an audit could not judge, 130 interrupted (docs/commands.md has the table).
     """
-    carry_out("run", scenario, out, jobs, option or [], variant, replace, watch, strict, as_json)
+    _carry_out("run", scenario, out, jobs, option or [], variant, replace, watch, strict, as_json)
 
 
-def carry_out(
+def _carry_out(
     word: str,
     scenario: str,
     out: Path | None,
@@ -396,7 +396,7 @@ def _deploy(
             return
     except ScenarioError as error:
         terminal.fail(error, options={"agents_on": "--agents-on", "ssh": "--ssh"}, as_json=as_json)
-    carry_out(word, scenario, out, jobs, settings, variant, replace, watch, strict, as_json, deployed)
+    _carry_out(word, scenario, out, jobs, settings, variant, replace, watch, strict, as_json, deployed)
 
 
 def _place_taken(text: str) -> tuple[int, str]:

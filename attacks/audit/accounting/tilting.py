@@ -116,7 +116,7 @@ def epsilon_interval(
 
 
 @dataclass(frozen=True)
-class Plan:
+class _Plan:
     """Choices that precede the samples. With B = e^{κ(θ) + κ_G(θ) − θε₀} and x = L − ε₀, V_ε₀/B is
 
         w(x) − H(x) + E_θ[H],   w(x) = e^{−θx − κ_G(θ)} D(−x) ≤ θ^θ/(1 + θ)^{1+θ},   H(x) = Re Σ_k a_k e^{ihkx}.
@@ -163,7 +163,7 @@ class Plan:
 
 
 @lru_cache(maxsize=16)
-def planned(product: Product, epsilon: float, waves: int) -> Plan:
+def planned(product: Product, epsilon: float, waves: int) -> _Plan:
     theta = saddle_for(product, epsilon).theta
     if waves > 0:
         step, a, mean, remainder = _control(product, theta, epsilon, waves)
@@ -173,7 +173,7 @@ def planned(product: Product, epsilon: float, waves: int) -> Plan:
         least, most = 0.0, _highest(theta)
     reach = min((most - least) / 8, 1 / theta)
     room = reach * math.exp(theta * reach)  # |∂W_ε/∂ε| ≤ B·e^{θ(ε₀ − ε)}
-    return Plan(product, theta, epsilon, float(step), a, mean, float(least - room), float(most + room), float(reach))
+    return _Plan(product, theta, epsilon, float(step), a, mean, float(least - room), float(most + room), float(reach))
 
 
 def _highest(theta: float) -> float:
@@ -222,13 +222,13 @@ def _window(laplace: Product, theta: float) -> tuple[float, float]:
 class Sample:
     """Losses drawn, the control at each, and the variance of V at ε₀ of the samples before each (for stakes)."""
 
-    plan: Plan
+    plan: _Plan
     losses: Array
     control: Array
     variances: Array
 
     @classmethod
-    def of(cls, plan: Plan, samples: int, rng: np.random.Generator) -> "Sample":
+    def of(cls, plan: _Plan, samples: int, rng: np.random.Generator) -> "Sample":
         if samples < 2:
             raise PrivacyError(f"samples = {samples!r}: must be at least 2")
         losses = tilted_losses(plan.product, plan.theta, samples, rng)

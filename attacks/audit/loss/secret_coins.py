@@ -256,7 +256,7 @@ def _fewest(found: History) -> Array:
     return np.min(np.where(np.isneginf(found.terms), math.inf, found.numbers), axis=0, initial=math.inf)
 
 
-class Losses(NamedTuple):
+class _Losses(NamedTuple):
     """Losses of transcripts for who knows the coins, and for who does not; None where histories are not listed. How
     many explain one transcript at most, and how many were tried."""
 
@@ -269,7 +269,7 @@ class Losses(NamedTuple):
 
 def losses_of(
     samples: Sequence[Sample], agent: int, true: Hypothesis, other: Hypothesis, *, listed: bool = True
-) -> Losses:
+) -> _Losses:
     """Losses of transcripts of one replica each under `true`."""
     known, endings = np.zeros(len(samples)), list[_Ending]()
     for k, sample in enumerate(samples):
@@ -281,14 +281,14 @@ def losses_of(
         apart = theirs.departure is not None or _ending(theirs) != endings[-1] or here.numbers != there.numbers
         known[k] = math.inf if apart else (here.log_density - there.log_density).item()
     if not listed:
-        return Losses(known, None, 0, 0)
+        return _Losses(known, None, 0, 0)
     try:
         try:
-            return Losses(known, *_of_histories(samples, agent, true, other, endings))
+            return _Losses(known, *_of_histories(samples, agent, true, other, endings))
         except _Apart:
-            return Losses(known, *_of_histories(samples, agent, true, other, endings, alone=True))
+            return _Losses(known, *_of_histories(samples, agent, true, other, endings, alone=True))
     except AttackError as error:
-        return Losses(known, None, 0, 0, str(error))
+        return _Losses(known, None, 0, 0, str(error))
 
 
 def _of_histories(

@@ -20,7 +20,8 @@ from scenarios.stages import worlds as auditing
 from scenarios.stages.reaudit import Reaudit
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
-from scenarios.stages.witness import WitnessFile, confirm
+from scenarios.stages.witness import confirm
+from scenarios.stages.witness_file import WitnessFile
 from tests.kills import tree
 from tests.scenarios.command import cli
 from tests.scenarios.own_algorithm import MINE

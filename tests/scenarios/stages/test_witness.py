@@ -18,7 +18,8 @@ from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import library
 from scenarios.schema.load import expanded, parse, validated
-from scenarios.stages.witness import Audited, WitnessFile, confirm, file_of, fingerprint, make, save
+from scenarios.stages.witness import Audited, confirm, file_of, make, save
+from scenarios.stages.witness_file import WitnessFile, fingerprint
 from scenarios.stages.worlds import worlds
 from tests.scenarios.command import cli
 from tests.scenarios.small import SMALL

@@ -20,7 +20,8 @@ from netsim.errors import ScenarioError
 from netsim.models.model import Zero
 from scenarios.build.experiment import Experiment
 from scenarios.schema.load import parse
-from scenarios.stages.witness import Audited, WitnessFile, completed, confirm, file_of, make_set, save
+from scenarios.stages.witness import Audited, completed, confirm, file_of, make_set, save
+from scenarios.stages.witness_file import WitnessFile
 from tests.attacks.audit.test_check_witness import altered, worlds
 from tests.scenarios.command import cli
 

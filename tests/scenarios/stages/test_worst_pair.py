@@ -15,7 +15,8 @@ from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
 from scenarios.schema import Scenario
 from scenarios.stages.runner import run_scenario
-from scenarios.stages.witness import WitnessFile, completed, confirm
+from scenarios.stages.witness import completed, confirm
+from scenarios.stages.witness_file import WitnessFile
 from scenarios.stages.worlds import AuditOptions, holding, worlds
 from scenarios.stages.worlds import audited as audited_pair
 from scenarios.stages.worst_pair import SATURATED, holds_for_any_change, pair_for, share_left
