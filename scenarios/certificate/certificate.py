@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from textwrap import fill
 from typing import NamedTuple, TypedDict
@@ -228,7 +229,8 @@ def page(certificate: Certificate) -> str:
         tables=tables,
     )
     blocks = re.split(r"\n{2,}", text.strip())
-    return "\n\n".join(one if one.startswith(AS_WRITTEN) else _filled(one) for one in blocks) + "\n"
+    wrapped = partial(fill, width=WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n\n".join(one if one.startswith(AS_WRITTEN) else wrapped(" ".join(one.split())) for one in blocks) + "\n"
 
 
 COUNTED = ((kinds.SOUND_ALARM,), (kinds.GAME,), (kinds.EXACT,), (kinds.SELF_CHECK, kinds.DISAGREEMENT, kinds.REFUSED))
@@ -308,10 +310,6 @@ def _subtle(rows: list[Row]) -> Iterator[tuple[str, str]]:
         refused = rates(law, 1.0, factor, kinds.SELF_CHECK)
         lines.append([law, f"{factor:g}", *map(_share, refused), *map(_interval, refused)])
     yield "drawn", _table(heads("drawn", "refused", "interval"), lines)
-
-
-def _filled(text: str) -> str:
-    return fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _table(heads: list[str], lines: Iterable[list[str]]) -> str:

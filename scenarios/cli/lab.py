@@ -22,7 +22,7 @@ from netsim.errors import ScenarioError
 from scenarios.cli.options import AsJson, bounded, command, given, refuse, taken
 from scenarios.lab import course
 from scenarios.lab.course import SHIPPED, Lesson, chosen, lessons, need_marimo
-from scenarios.render.terminal import cannot_write, console, fail, line, problems, write_document
+from scenarios.render.terminal import cannot_write, console, line, problems, write_document
 
 HOST = "127.0.0.1"
 PORT = 2719
@@ -223,8 +223,6 @@ def _lab(
             _serve(found, number, token, browser=page if browser and not headless else None)
             console.file.flush()
             os._exit(0)  # the lessons that were opened go on in threads, for which a normal end would wait
-    except ScenarioError as error:
-        fail(error, as_json=as_json)
     except OSError as error:
         cannot_write(error, out, as_json=as_json)
 

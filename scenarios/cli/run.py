@@ -141,13 +141,10 @@ def _check(
     from scenarios.schema.load import load_scenario
     from scenarios.stages.study import own_files, planned
 
-    try:
-        with Bars(terminal.problems, lines=False) as bars:
-            located = load_scenario(scenario, option or [])
-            named = own_files(located) if no_code else []
-            plan = None if named else planned(located, bars)
-    except ScenarioError as error:
-        terminal.fail(error, as_json=as_json)
+    with Bars(terminal.problems, lines=False) as bars:
+        located = load_scenario(scenario, option or [])
+        named = own_files(located) if no_code else []
+        plan = None if named else planned(located, bars)
     if plan is None:
         if as_json:
             found = {"exit_status": terminal.DONE, "name": located.scenario.name, "file": located.file}

@@ -120,12 +120,9 @@ def _fault(lesson: Lesson, answer: Answer) -> str | None:
         return graded
     if (question := graded.get(answer.question)) is None:
         return "there is no such question"
-    said = None if _unread(question, answer.answer) else question.check(answer.answer)
+    unread = isinstance(question, Choice) and answer.answer not in question.options
+    said = None if unread else question.check(answer.answer)
     return None if said is not None and said.right else f"{answer.answer or 'its settings'!r:.60} is not right there"
-
-
-def _unread(question: Question, answer: str | None) -> bool:
-    return isinstance(question, Choice) and answer not in question.options
 
 
 @lru_cache(REMEMBERED)

@@ -21,7 +21,7 @@ from attacks.audit import witness_values as plain
 from attacks.audit.loss.aimed import TILTED, WORST_CASE
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
-from netsim.codecs import Codec, Float64
+from netsim.codecs import Float64
 from netsim.errors import ScenarioError
 from netsim.files import check_regular, parse_json
 from netsim.models.model import L1, ElasticNet, Regularizer, Zero
@@ -310,7 +310,7 @@ def proof_of(simulation: Simulation, agent: int, adjacency: Adjacency, delta: fl
         l1, square = _weights(public.regularizer)
         return {
             "algorithm": _parameters(simulation.algorithm),
-            "codec": _codec(public.codec),
+            "codec": None if isinstance(public.codec, Float64) else _parameters(public.codec),
             "neighbors": list(topology.neighbors(agent)),
             **({"graph": [list(topology.neighbors(i)) for i in range(topology.agents)]} if degrees else {}),
             "weights": _numbers(public.weights[agent]),
@@ -338,10 +338,6 @@ def _parameters(value: object) -> plain.Json:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise _Missing(f"a parameter of the algorithm that is no number and no dataclass: {type(value).__name__}")
-
-
-def _codec(codec: Codec) -> plain.Json:
-    return None if isinstance(codec, Float64) else _parameters(codec)
 
 
 def _weights(regularizer: Regularizer) -> tuple[float, float]:

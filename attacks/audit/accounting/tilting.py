@@ -170,15 +170,10 @@ def planned(product: Product, epsilon: float, waves: int) -> _Plan:
         least, most = mean - remainder, mean + remainder
     else:
         step, a, mean = 0.0, np.empty(0, dtype=np.complex128), 0.0
-        least, most = 0.0, _highest(theta)
+        least, most = 0.0, math.exp(-theta * math.log1p(1 / theta)) / (1 + theta)  # θ^θ/(1 + θ)^{1+θ}
     reach = min((most - least) / 8, 1 / theta)
     room = reach * math.exp(theta * reach)  # |∂W_ε/∂ε| ≤ B·e^{θ(ε₀ − ε)}
     return _Plan(product, theta, epsilon, float(step), a, mean, float(least - room), float(most + room), float(reach))
-
-
-def _highest(theta: float) -> float:
-    """Maximum of e^{−θx}(1 − e^{−x}): θ^θ/(1 + θ)^{1+θ}."""
-    return math.exp(-theta * math.log1p(1 / theta)) / (1 + theta)
 
 
 def _control(product: Product, theta: float, epsilon: float, most: int) -> tuple[float, ComplexArray, float, float]:
