@@ -19,8 +19,8 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from benchmarks import _exam_adapters as adapters
-from benchmarks._exam_page import Exam, page
+from benchmarks import exam_adapters as adapters
+from benchmarks.exam_page import Exam, page
 from scenarios.certificate import exam
 
 

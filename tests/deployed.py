@@ -30,7 +30,7 @@ from netsim.errors import ProtocolError, ScenarioError
 from netsim.network.links import WAIT_FOR_ALL, LinkLaw
 from netsim.readers.deployed.capture import rebuilt
 from netsim.readers.deployed.deploy import DeployedRunning, Deployment, DeploymentError, deploy
-from netsim.readers.deployed.ends import _GREETING, RUN_BYTES, Connection, Home
+from netsim.readers.deployed.ends import GREETING, RUN_BYTES, Connection, Home
 from netsim.readers.deployed.settings import checked
 from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
@@ -191,7 +191,7 @@ def fed(data: bytes, rng: random.Random) -> str:
 def stream(rng: random.Random) -> list[bytes]:
     """What a neighbor sends: its greeting, names, and some messages."""
     codec, draws = FLOAT64, np.random.default_rng(rng.randrange(2**32))
-    body = _GREETING.pack(RUN, 0, 0)
+    body = GREETING.pack(RUN, 0, 0)
     layouts = [("x",), ("u", "x"), ()]
     sent = [head(SENDER, RECEIVER, HELLO, 0, len(body)) + body]
     sent += [named(SENDER, RECEIVER, names) for names in layouts]

@@ -136,10 +136,10 @@ def warm() -> None:
     import scenarios.stages.witness
     import scenarios.sweep.run
     from scenarios.files.library import library
-    from scenarios.results.tree import Manifest, Results, _adapter
+    from scenarios.results.tree import Manifest, Results, adapter
 
     library()
-    _adapter(Results), _adapter(Manifest)
+    adapter(Results), adapter(Manifest)
     typer.main.get_command = functools.cache(typer.main.get_command)  # the same tree of commands for every case
     for words in ("check private-descent", "show private-descent --resolved"):
         arguments, sys.argv = sys.argv, ["netsim", *words.split()]

@@ -343,7 +343,7 @@ def change_used(pair: Pair, points: Array, adjacency: Adjacency) -> float | None
     return min(1.0, float(np.max(length(one - zero, adjacency.norm))) / allowed)
 
 
-def _estimated(explained: WorldComparison, delta: float) -> tuple[float, float]:
+def estimated(explained: WorldComparison, delta: float) -> tuple[float, float]:
     """(ε at δ of these transcripts, their mean cost, or mean loss where no cost is known); both ∞ where more than δ
     of them hold an unprotected message.
 
@@ -400,7 +400,7 @@ class _Trials:
             return None
         self._keys.add(candidate.key)
         explained = self._known.compared(candidate.hypothesis, scored=False)
-        ranked = _Ranked(candidate, *_estimated(explained, self._delta))
+        ranked = _Ranked(candidate, *estimated(explained, self._delta))
         self._ranked.append(ranked)
         if self._progress is not None:
             self._progress(1)

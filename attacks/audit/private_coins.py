@@ -11,8 +11,8 @@ its loss is infinite. Where there are more, some are drawn, the same for all tra
 whether those of either world explain a transcript: a lower end of ε, whatever the score.
 
 A toss too rare to be among those is looked for in the code: each toss of a transcript is turned once, to every other
-outcome, and both worlds are replayed at it (`_rare`). What differs then, and no noise covers, is sent at some toss:
-the claim is not called consistent.
+outcome, and both worlds are replayed at it (`rare_sending`). What differs then, and no noise covers, is sent at some
+toss: the claim is not called consistent.
 """
 
 import math
@@ -128,7 +128,7 @@ class PrivateCoins:
         delta = self.claim.delta
         rare = None
         with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
-            rare = _rare(simulate(0, SINGLES), pair.agent, pair.hypotheses)
+            rare = rare_sending(simulate(0, SINGLES), pair.agent, pair.hypotheses)
         try:
             secret = price_of_secret(
                 simulate,
@@ -339,7 +339,7 @@ def _same(one: Array | None, other: Array | None) -> bool:
     return bool(np.allclose(one, other, rtol=_SAME, atol=_SAME * float(np.max(np.abs(one), initial=0.0))))
 
 
-def _rare(sample: Sample, agent: int, hypotheses: tuple[Hypothesis, Hypothesis]) -> str | None:
+def rare_sending(sample: Sample, agent: int, hypotheses: tuple[Hypothesis, Hypothesis]) -> str | None:
     """What the agent sends, at a toss of its coins, that the other world would not send and no noise covers; None
     where that was not found. By replays of one transcript, in which others do what they did."""
     if not sample.view.public.codec.lossless:

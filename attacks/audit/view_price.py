@@ -107,7 +107,7 @@ class Prices:
 
 
 @dataclass(frozen=True, eq=False)
-class Factors:
+class _Factors:
     """The messages `sure` have noise that is new beyond doubt, and `inverse` (noises, sure) has B_sure⁺; those in
     `rest` follow from them but for rounding, by the `weights` (sure, rest). `complete`: there are no others with
     noise."""
@@ -119,7 +119,7 @@ class Factors:
     complete: bool
 
     @classmethod
-    def of(cls, unit: Array, size: Array, scale: Array, clear: Indices) -> "Factors":
+    def of(cls, unit: Array, size: Array, scale: Array, clear: Indices) -> "_Factors":
         """Factor the `clear` rows of B, each of length 1 (`unit`)."""
         if clear.size == 0:
             none = np.zeros(0, dtype=np.intp)
@@ -221,9 +221,9 @@ class GaussianView:
         return 1 / smallest if smallest > LOST else float("inf")
 
     @cached_property
-    def factors(self) -> "Factors":
+    def factors(self) -> "_Factors":
         """Which messages bring noise that is new, and which follow from them."""
-        return Factors.of(self.noise, self.size, self.scale, self.clear)
+        return _Factors.of(self.noise, self.size, self.scale, self.clear)
 
     def combination(self, vector: Array) -> Array:
         """Weights of messages (messages,), the largest 1: the sum of which most is seen of a change that costs this
@@ -234,7 +234,7 @@ class GaussianView:
         largest = float(np.max(np.abs(weights), initial=0.0))
         return weights / (weights[np.argmax(np.abs(weights))] if largest else 1.0)
 
-    def solve(self, design: Array, numbers: Array) -> "Solution":
+    def solve(self, design: Array, numbers: Array) -> "_Solution":
         """Least a with Ba = C, where `numbers` (messages, columns), absolute, were added up for the entries of C."""
         loud = self.size > 0
         with np.errstate(over="ignore"):
@@ -265,7 +265,7 @@ class GaussianView:
         clear = np.maximum(EXPOSED * through, LOST * np.linalg.norm(a, axis=0))
         leaks[rest] = np.where(left[rest] > clear, left[rest], 0.0)
         leaks[~loud] = np.where(bare > LOST * np.where(self.scale[~loud, None] > 0, silent, 0.0), bare, 0.0)
-        return Solution(a, off, covered, leaks)
+        return _Solution(a, off, covered, leaks)
 
     def _own(self, design: Array) -> tuple[Indices, Array, Array]:
         """The noise that each change enters as, factor a and length of C − Ba, (columns,); a = ∞ where there is none.
@@ -302,7 +302,7 @@ class GaussianView:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class _Solution:
     """`vectors` a (noises, columns) of the messages that are sure, each to ± `off`. `covered` (columns,): no message
     contradicts it, but for rounding; `leaks` (messages, columns): what a message without noise shows beyond doubt,
     alone or with those that are sure."""

@@ -63,7 +63,7 @@ class View:
     agents: tuple[int, ...] = ()
 
 
-def _hasse(views: Sequence[View], recorded: Mask | None = None) -> Order:
+def hasse(views: Sequence[View], recorded: Mask | None = None) -> Order:
     """Order of inclusion: an edge from each view to the next larger ones, those with nothing in between.
 
     `recorded[k, m]`, (views, views): whether the m-th view recorded every value that the k-th one did. Where it did
@@ -87,7 +87,7 @@ _CAUTION = 2.0
 """Standard deviations by which rates are taken to be worse than those seen."""
 
 
-class _Rule(NamedTuple):
+class Rule(NamedTuple):
     """Rule of a guess: 1 at score ≥ `high`, 0 at score < `low`, nothing between. low ≤ high.
 
     `promise` is the growth of log wealth per coin that it was chosen for; none if at most 0.
@@ -111,7 +111,7 @@ class Tally(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Coins:
+class Coins:
     """Fair coins, each with a trial of its own: coin k takes the next trial of `world[k]`.
 
     They are tossed until a world has no trial left. When to stop depends on the coins before alone, so that every
@@ -122,23 +122,23 @@ class _Coins:
     trials: int
 
     @classmethod
-    def toss(cls, trials_0: int, trials_1: int, rng: np.random.Generator) -> "_Coins":
+    def toss(cls, trials_0: int, trials_1: int, rng: np.random.Generator) -> "Coins":
         """Coins for these trials of each world."""
         return cls(tossed(trials_0, trials_1, rng), trials_0 + trials_1)
 
-    def right_and_wrong(self, rule: _Rule, scores_0: Array, scores_1: Array) -> tuple[Mask, Mask]:
+    def right_and_wrong(self, rule: Rule, scores_0: Array, scores_1: Array) -> tuple[Mask, Mask]:
         """(coins,) each: guessed right, guessed wrong. Scores are those of the trials played, by world."""
         score = dealt(self.world, scores_0, scores_1)
         one, zero = score >= rule.high, score < rule.low
         return np.where(self.world == 1, one, zero), np.where(self.world == 1, zero, one)
 
-    def tally(self, rule: _Rule, scores_0: Array, scores_1: Array) -> Tally:
+    def tally(self, rule: Rule, scores_0: Array, scores_1: Array) -> Tally:
         """Tally of a rule on these coins."""
         right, wrong = self.right_and_wrong(rule, scores_0, scores_1)
         return Tally(int(right.sum()), int(wrong.sum()), self.world.size, self.trials)
 
 
-def _log_e_value(tally: Tally, epsilon: float, delta: float) -> float:
+def log_e_value(tally: Tally, epsilon: float, delta: float) -> float:
     """ln of the e-value against (ε, δ). Gains are in units of the largest loss e^ε + δ.
 
     A coin that was not tossed gains 0: so the stakes, which depend on the number of gains, are fixed beforehand.
@@ -149,7 +149,7 @@ def _log_e_value(tally: Tally, epsilon: float, delta: float) -> float:
     return log_wealth(np.repeat(gains, [tally.right, tally.wrong, silent, untossed]))
 
 
-def _e_bh(log_e: Array, alpha: float) -> Mask:
+def e_bh(log_e: Array, alpha: float) -> Mask:
     """Mask of the hypotheses that e-BH rejects at level α, given ln of their e-values, (K,)."""
     if not 0 < alpha < 1:
         raise PrivacyError(f"alpha = {alpha!r}: must lie strictly between 0 and 1")
@@ -163,7 +163,7 @@ def _e_bh(log_e: Array, alpha: float) -> Mask:
     return rejected
 
 
-def _choose_rule(scores_0: Array, scores_1: Array, epsilon: float, delta: float) -> _Rule:
+def choose_rule(scores_0: Array, scores_1: Array, epsilon: float, delta: float) -> Rule:
     """Most promising rule against (ε, δ), from scores of trials that are not played.
 
     Scores are larger the more a trial looks like world 1; ±∞ is allowed, NaN is not. The promise is the growth of log
@@ -185,7 +185,7 @@ def _choose_rule(scores_0: Array, scores_1: Array, epsilon: float, delta: float)
     growth = np.max(gains + silent * np.log1p(-stakes * delta / unit), axis=0)
     ordered = grid[:, None] <= grid[None, :]
     low, high = divmod(int(np.argmax(np.where(ordered, growth, -np.inf))), grid.size)
-    return _Rule(float(grid[low]), float(grid[high]), float(growth[low, high]))
+    return Rule(float(grid[low]), float(grid[high]), float(growth[low, high]))
 
 
 def _cautious(rate: Array, size: int, z: float) -> Array:
@@ -213,7 +213,7 @@ _ODD = 0.01
 
 
 @dataclass(frozen=True)
-class ViewResult:
+class _ViewResult:
     """Evidence of one view.
 
     `log_e` is ln of the e-value against the claim, and `refuted` the decision of e-BH on all of them. `game` is the
@@ -256,7 +256,7 @@ class ViewsResult:
 
     claim: Claim
     pair: Pair
-    views: tuple[ViewResult, ...]
+    views: tuple[_ViewResult, ...]
     order: Order
     inconsistent: tuple[_Inconsistency, ...]
     trials: int
@@ -277,21 +277,21 @@ class ViewsResult:
         """Result from the scores of every view: coins, e-values, e-BH, and the order of the views."""
         epsilon, delta, alpha = claim.epsilon, claim.delta, error_rate(confidence)
         assert epsilon is not None
-        order = _hasse(views, scores.recorded)
+        order = hasse(views, scores.recorded)
         first = scores.views[0]
-        coins = _Coins.toss(first.played[0].shape[1], first.played[1].shape[1], rng)
+        coins = Coins.toss(first.played[0].shape[1], first.played[1].shape[1], rng)
         own = {view.name: one for view, one in zip(views, scores.views, strict=True)}
         chosen = [_chosen(view.name, order, own, epsilon, delta) for view in views]
         tallies = [coins.tally(one.rule, *one.played) for one in chosen]
-        log_e = np.array([_log_e_value(tally, epsilon, delta) for tally in tallies])
-        rejected = _e_bh(log_e, alpha)
+        log_e = np.array([log_e_value(tally, epsilon, delta) for tally in tallies])
+        rejected = e_bh(log_e, alpha)
         games: list[GameResult] = []
         for one, spawned in zip(chosen, rng.spawn(len(views)), strict=True):  # the first trials are those that choose
             zero, other = (np.concatenate(parts) for parts in zip(one.choosing, one.played, strict=True))
             share = one.played[0].size / zero.size
             games.append(play(zero, other, delta=delta, confidence=confidence, rng=spawned, holdout=share))
         results = tuple(
-            ViewResult(view, float(e), bool(refuted), game, one.label, tally)
+            _ViewResult(view, float(e), bool(refuted), game, one.label, tally)
             for view, e, refuted, game, one, tally in zip(views, log_e, rejected, games, chosen, tallies, strict=True)
         )
         return cls(
@@ -302,17 +302,17 @@ class ViewsResult:
             inconsistent=_inconsistent(order, dict(zip(own, chosen, strict=True)), coins, epsilon, delta),
             trials=first.taught + first.choosing[0].shape[1] + first.played[0].shape[1],
             played=coins.world.size,
-            log_e_ceiling=_log_e_value(Tally(coins.world.size, 0, coins.world.size, coins.trials), epsilon, delta),
+            log_e_ceiling=log_e_value(Tally(coins.world.size, 0, coins.world.size, coins.trials), epsilon, delta),
             confidence=confidence,
         )
 
     @property
-    def refuted(self) -> tuple[ViewResult, ...]:
+    def refuted(self) -> tuple[_ViewResult, ...]:
         """Views for which the claim is refuted, at a false discovery rate of at most 1 − confidence."""
         return tuple(one for one in self.views if one.refuted)
 
     @property
-    def smallest(self) -> tuple[ViewResult, ...]:
+    def smallest(self) -> tuple[_ViewResult, ...]:
         """Those of them that contain no other: where the claim breaks first."""
         names = {one.view.name for one in self.refuted}
         return tuple(one for one in self.refuted if not names & nx.ancestors(self.order, one.view.name))
@@ -327,7 +327,7 @@ class ViewsResult:
         """Whether one view alone could have been refuted; if not, that none was is no evidence."""
         return self.log_e_ceiling >= self.needed
 
-    def __getitem__(self, name: str) -> ViewResult:
+    def __getitem__(self, name: str) -> _ViewResult:
         return next(one for one in self.views if one.view.name == name)
 
     def above(self, epsilon: float) -> tuple[str, ...]:
@@ -335,8 +335,8 @@ class ViewsResult:
 
         Where ε is an upper end of the exact loss, which no view can exceed, one of the two is wrong.
         """
-        e_values = np.array([_log_e_value(one.tally, epsilon, self.claim.delta) for one in self.views])
-        found = _e_bh(e_values, error_rate(self.confidence))
+        e_values = np.array([log_e_value(one.tally, epsilon, self.claim.delta) for one in self.views])
+        found = e_bh(e_values, error_rate(self.confidence))
         return tuple(one.view.name for one, is_above in zip(self.views, found, strict=True) if is_above)
 
 
@@ -383,7 +383,7 @@ class _Chosen:
     label: str
     choosing: tuple[Array, Array]
     played: tuple[Array, Array]
-    rule: _Rule
+    rule: Rule
 
 
 def _chosen(name: str, order: Order, own: dict[str, ViewScores], epsilon: float, delta: float) -> _Chosen:
@@ -395,14 +395,14 @@ def _chosen(name: str, order: Order, own: dict[str, ViewScores], epsilon: float,
         for k, label in enumerate(scores.labels):
             choosing = scores.choosing[0][k], scores.choosing[1][k]
             played = scores.played[0][k], scores.played[1][k]
-            rule = _choose_rule(*choosing, epsilon, delta)
+            rule = choose_rule(*choosing, epsilon, delta)
             options.append(_Chosen(label if other == name else f"{label}, of {other}", choosing, played, rule))
     best = max(options, key=lambda option: option.rule.promise)
     return best if best.rule.promise > 0 else options[0]
 
 
 def _inconsistent(
-    order: Order, chosen: dict[str, _Chosen], coins: _Coins, epsilon: float, delta: float
+    order: Order, chosen: dict[str, _Chosen], coins: Coins, epsilon: float, delta: float
 ) -> tuple[_Inconsistency, ...]:
     """Pairs where a view's rule gained more than that of a larger one, coin by coin, beyond chance."""
     unit = math.exp(epsilon) + delta

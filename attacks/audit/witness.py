@@ -274,7 +274,7 @@ def find(simulate: Callable[[int, int], Sample], pair: Pair, where: Place) -> tu
     return Witness.of(sample, pair.agent), itemize(sample, pair.agent, true, other)
 
 
-def _log_threshold(looks: int, confidence: float) -> float:
+def log_threshold(looks: int, confidence: float) -> float:
     """ln of the wealth from which on a set refutes a claim, where so many cuts are looked at."""
     return math.log(LAWS * max(looks, 1)) - math.log(error_rate(confidence))
 
@@ -301,7 +301,7 @@ def smallest(
     `numbers[k]` are those of a transcript up to message k.
     """
     assert claim.epsilon is not None
-    epsilon, limit = claim.epsilon * (1 + 2 * ROUNDING) + 2 * RESOLUTION, _log_threshold(looks, confidence)
+    epsilon, limit = claim.epsilon * (1 + 2 * ROUNDING) + 2 * RESOLUTION, log_threshold(looks, confidence)
     seen, found = explained.on_wire(explained.granted_from), list[tuple[int, Cut]]()
     for messages in range(1, 1 + int(min(looks, len(numbers), explained.granted_from))):
         count = seen.counted(messages)
@@ -477,7 +477,7 @@ class Evidence(NamedTuple):
 
     def lower(self, delta: float, looks: int, confidence: float) -> float:
         """Largest ε at which δ(ε) > δ is proven at this confidence, by all transcripts together (0: none)."""
-        limit = _log_threshold(looks, confidence)
+        limit = log_threshold(looks, confidence)
 
         def proven(epsilon: float) -> bool:
             return bool(_log_wealth(self.losses, self.log_weights, epsilon, delta)[-1] >= limit)

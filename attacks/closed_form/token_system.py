@@ -321,11 +321,6 @@ def _rounding(value: Array) -> float:
     return 3 * largest * ULPS * 2.0**-52 / DISTURBED
 
 
-def _common(ways: Sequence[Way]) -> Way:
-    """What all ways say."""
-    return {visit: token for visit, token in ways[0].items() if all(way.get(visit) == token for way in ways)}
-
-
 class _Neighborhoods:
     """Lines without noise, by the unknowns that they share."""
 
@@ -390,7 +385,8 @@ class TokenSystem:
             if sum(map(len, left)) == sum(map(len, places)):
                 break
             for ways in left:
-                came |= {visit: token for visit, token in _common(ways).items() if token is not None}
+                both = (pair for pair in ways[0].items() if all(way.get(pair[0]) == pair[1] for way in ways))
+                came |= {visit: token for visit, token in both if token is not None}
             places = [ways for ways in left if len(ways) > 1]
 
     def _lines(self, came: Mapping[Id, Id], made: Mapping[Id, Sequence[int]]) -> Iterator[Line]:

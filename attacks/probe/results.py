@@ -116,8 +116,8 @@ class Probed:
     `rank`: how many independent combinations of the gradients are determined. `condition` is the ratio of the extreme
     singular values of the equations that bear on them, less what may be due to gaps, of the worst coordinate;
     `amplification` the largest factor by which a relative error of what was observed can grow in an identifiable
-    estimate, ∞ without any. `per_coordinate`: coordinates have maps or noises of their own. `residual`: the largest
-    misfit of what no noise covers, or less than rounding makes, relative to what was observed, of all equations.
+    estimate, ∞ without any. `residual`: the largest misfit of what no noise covers, or less than
+    rounding makes, relative to what was observed, of all equations.
 
     `rounding` (queries,): how far rounding alone may move a coordinate, absolute, if no hidden gradient is larger
     than the largest that is determined; with the deviation of noise so small beside other that it counts as none.
@@ -137,7 +137,6 @@ class Probed:
     rank: int
     condition: float
     amplification: float
-    per_coordinate: bool
     residual: float
     rounding: Array
     mixing: Array
@@ -150,9 +149,7 @@ class Probed:
         """Result for an agent that, as far as it was observed, has made no query."""
         none, nowhere = np.zeros((0, *shape)), np.zeros(0, dtype=bool)
         square, far = np.zeros((0, 0, shape[1])), float("inf")
-        return cls(
-            agent, none, none, square, nowhere, nowhere, nowhere, 0, far, far, False, 0.0, np.zeros(0), square, ()
-        )
+        return cls(agent, none, none, square, nowhere, nowhere, nowhere, 0, far, far, 0.0, np.zeros(0), square, ())
 
     @property
     def stddev(self) -> Array:
@@ -246,7 +243,6 @@ class ProbedNetwork:
     residual: float
     misfit: float
     degrees: float
-    per_coordinate: bool
     distances: Mapping[int, int]
     _rows: Mapping[int, slice] = field(repr=False)
     _system: System = field(repr=False)

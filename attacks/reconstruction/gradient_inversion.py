@@ -21,7 +21,7 @@ run it: whoever has one gradient of known records' number; the model and the poi
 
 *iDLG.* Features, with the label read off a sign:
 
-    c* = the class whose part of the last layer's gradient is negative (`_by_sign`);
+    c* = the class whose part of the last layer's gradient is negative (`labels_by_sign`);
     min over A' of ‖∇_θ ℓ(θ; A', c*) − g‖² by L-BFGS from A' ~ N(0, 1).
 
 Source: Zhao, Mopuri, Bilen, *iDLG: Improved Deep Leakage from Gradients*, 2020 (arXiv 2001.02610), eq. 4 and
@@ -42,7 +42,7 @@ by Adam on the signs of the gradient, 0.1 a step, a tenth of it from 3/8, 5/8 an
 into the range after every step. Source: Geiping, Bauermeister, Dröge, Moeller, *Inverting Gradients – How easy is it
 to break privacy in federated learning?*, NeurIPS 2020, eq. 4 and the authors' code (4800 iterations, α = 0.1).
 
-Labels are recovered where the signs of the last layer's gradient show them (`_by_sign`: one record,
+Labels are recovered where the signs of the last layer's gradient show them (`labels_by_sign`: one record,
 or as many classes with a label's sign as there are records), known where they are public, and else free variables
 with soft labels; the paper assumes them known. Records are of the digits' kind here: in [0, 1] and not normalized by
 a mean and deviation of each colour, so the box is the `value_range`, and starts are N(0, 1) inside it. Departures:
@@ -172,7 +172,7 @@ class IDLG(DLG):
             start, y = drawn(rng, stack, self.restarts, self.spread)
             targets, sound = stack.targets, np.ones(stack.pairs, bool)
             if targets is None:
-                labels, sound = _by_sign(stack.known, stack.wanted, stack.deviation)
+                labels, sound = labels_by_sign(stack.known, stack.wanted, stack.deviation)
                 targets = stack.model.targets(labels)
             found, sentences = matched(stack, self.optimizer, start, y, targets, self.kept)
             for k, first in enumerate(stack.firsts):
@@ -224,7 +224,7 @@ class InvertingGradients:
             start, y = drawn(rng, stack, self.restarts, 1.0)
             targets, layer = stack.targets, _last_layer(stack.model)
             if targets is None and not _why_no_sign(stack.known) and layer is not None:
-                labels, sound = _by_sign(stack.known, stack.wanted, stack.deviation)
+                labels, sound = labels_by_sign(stack.known, stack.wanted, stack.deviation)
                 # one record's label is the likeliest one, sure or not
                 if stack.records == 1 or (layer.outputs > 1 and sound.all()):
                     targets = stack.model.targets(labels)
@@ -313,7 +313,7 @@ class GradInversion:
             start, _ = drawn(rng, stack, self.seeds, 1.0)
             targets = stack.targets
             if targets is None:
-                targets = stack.model.targets(_by_lowest(known, stack.wanted, stack.records))
+                targets = stack.model.targets(labels_by_lowest(known, stack.wanted, stack.records))
             found = descended(stack, start, None, targets, minimize, "squared", fidelity)
             sentences = ["; ".join(s for s in (one, NO_BATCH_NORM) if s) for one in opens(stack, found, False)]
             return stack.answers(self.name, found, sentences)
@@ -356,7 +356,7 @@ def _why_no_sign(known: Known) -> str:
     return ""
 
 
-def _by_sign(known: Known, wanted: Array, deviation: Array) -> tuple[Array, Mask]:
+def labels_by_sign(known: Known, wanted: Array, deviation: Array) -> tuple[Array, Mask]:
     """The m labels, (pairs, m), from wanted (pairs, rounds, dimension), the first round's; and whether it is sure.
 
     `deviation` (pairs, dimension): of that round's errors, 0 where it is exact. Sound labels are those of exactly m
@@ -377,7 +377,7 @@ def _by_sign(known: Known, wanted: Array, deviation: Array) -> tuple[Array, Mask
     return np.array(known.model.classes)[lowest], np.sum(signs < -SEVERAL * errors, axis=-1) == known.records
 
 
-def _by_lowest(known: Known, wanted: Array, records: int) -> Array:
+def labels_by_lowest(known: Known, wanted: Array, records: int) -> Array:
     """The labels of m records of different classes, (pairs, m), ascending: Yin and others 2021, eq. 7."""
     layer = _last_layer(known.model)
     assert layer is not None

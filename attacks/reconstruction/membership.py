@@ -112,7 +112,7 @@ class ProductRatio:
 
 @lru_cache(maxsize=4096)  # replicas and trials ask of the same few products
 def _power(product: Product, level: float) -> float:
-    return _tail(product, _threshold(product, level))
+    return upper_tail(product, _threshold(product, level))
 
 
 @lru_cache(maxsize=4096)
@@ -123,10 +123,10 @@ def _threshold(product: Product, level: float) -> float:
     _, mean, variance = product.cumulants(0.0)
     reach = SPAN * math.sqrt(variance)
     low, high = -mean - reach, -mean + reach
-    return float(optimize.brentq(lambda t: 1 - _tail(product, -t) - level, low, high, xtol=1e-9 * reach))
+    return float(optimize.brentq(lambda t: 1 - upper_tail(product, -t) - level, low, high, xtol=1e-9 * reach))
 
 
-def _tail(product: Product, x: float) -> float:
+def upper_tail(product: Product, x: float) -> float:
     """P(L > x) of the loss under "in": ½ + π⁻¹∫ Im[e^{−itx}φ(t)]/t dt (Gil-Pelaez), by midpoints.
 
     Further than `SPAN` from the mean it is 0 or 1: of one Laplace coordinate that leaves out less than 1e-4.

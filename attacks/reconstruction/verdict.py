@@ -49,17 +49,15 @@ RANK = 1e-9
 
 
 @dataclass(frozen=True)
-class Seen:
-    """The attacker's own verdict: `names` for each replica; `rank` of `unknowns`, None where it
-    was not computed; `expected_skill` (replicas,), NaN where nothing is known."""
+class _Seen:
+    """The attacker's own verdict: `names` for each replica; `rank` of `unknowns`, None where it was not computed."""
 
     names: tuple[Name, ...]
     rank: int | None
     unknowns: int
-    expected_skill: Array
 
 
-def seen(case: Case, found: Reconstruction, restarts: Sequence[Reconstruction] = ()) -> Seen:
+def seen(case: Case, found: Reconstruction, restarts: Sequence[Reconstruction] = ()) -> _Seen:
     """The verdict that needs no truth, on the estimates that the attack used. `restarts`: other candidates with
     objectives as good."""
     case = used(case, found)
@@ -89,7 +87,7 @@ def seen(case: Case, found: Reconstruction, restarts: Sequence[Reconstruction] =
             return OPEN
         return RECOVERED if skill[r] >= CLOSE else PARTLY
 
-    return Seen(tuple(name(r) for r in range(len(fits))), rank, unknowns, skill)
+    return _Seen(tuple(name(r) for r in range(len(fits))), rank, unknowns)
 
 
 def used(case: Case, found: Reconstruction) -> Case:

@@ -140,7 +140,7 @@ class Coins(FollowedCoins):
         self._chosen += 1
 
     def random(self, size: Any = None, *_: Any, **__: Any) -> Any:
-        return _shaped(size, lambda: Uniform(self))
+        return _shaped(size, lambda: _Uniform(self))
 
     def integers(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, low: Any, high: Any = None, size: Any = None, dtype: Any = None, endpoint: bool = False
@@ -197,7 +197,7 @@ def _shaped(size: Any, one: Callable[[], Any], dtype: Any = object) -> Any:
     return np.array(drawn, dtype=dtype).reshape(shape)
 
 
-class Uniform:
+class _Uniform:
     """A number uniform on [0, 1) of which nothing is known but how it compares with others."""
 
     def __init__(self, coins: Coins) -> None:
@@ -205,7 +205,7 @@ class Uniform:
 
     def _below(self, other: Any) -> bool:
         """Whether it is below: strictly or not is the same but for probability 0."""
-        if isinstance(other, Uniform) or np.ndim(other) != 0:
+        if isinstance(other, _Uniform) or np.ndim(other) != 0:
             raise self._coins.refused(
                 "a uniform private coin is compared with another one, or with many numbers at once"
             )
@@ -257,8 +257,8 @@ def _not_compared(self: Any, *_: Any) -> Any:
     raise self._coins.refused(_NO_NUMBER)
 
 
-for _name in {*dir(float), "__index__"} - {*dir(object), *vars(Uniform)} | _SHOWN:
-    setattr(Uniform, _name, property(_not_compared) if _name in ("real", "imag") else _not_compared)
+for _name in {*dir(float), "__index__"} - {*dir(object), *vars(_Uniform)} | _SHOWN:
+    setattr(_Uniform, _name, property(_not_compared) if _name in ("real", "imag") else _not_compared)
 
 
 class Unseen:

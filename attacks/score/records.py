@@ -143,10 +143,9 @@ class RecordScore:
     `truth` (m, width) and `labels` (m,); `attack_score` is the attack's own, `baselines` those of who has no
     transcript. `prior` names the baseline that skill is measured against: of the honest ones the one with the
     smallest error here, which is in the defender's favour. `gram_error` (replicas,): ‖ÂᵀÂ − AᵀA‖_F/‖AᵀA‖_F, what a
-    batch of least squares determines; `moment_error` that of Aᵀt, NaN but in a regression. `queries`: the attacked
-    rounds; `gradient_norm` (rounds, replicas): ‖∇f‖ of the agent there. `honest`: the baselines that need nothing the
-    attack did not know. `way`: the iterations that were kept, and the
-    records as they were then.
+    batch of least squares determines. `queries`: the attacked rounds; `gradient_norm` (rounds, replicas): ‖∇f‖ of the
+    agent there. `honest`: the baselines that need nothing the attack did not know. `way`: the iterations that were
+    kept, and the records as they were then.
     """
 
     attack: str
@@ -156,7 +155,6 @@ class RecordScore:
     baselines: Mapping[str, MatchedRecords]
     prior: str
     gram_error: Array
-    moment_error: Array
     queries: tuple[int, ...]
     gradient_norm: Array
     labels: Array
@@ -241,7 +239,7 @@ def score_records(
     }
     public = known.labels is not None
     honest = [name for name in others if name in HONEST or public]
-    gram, moment = _moments(reconstruction.features, reconstruction.targets, features, labels, known)
+    gram = _gram_error(reconstruction.features, features)
     way: tuple[tuple[int, ...], tuple[MatchedRecords, ...]] = ((), ())
     if (kept := reconstruction.way) is not None:
         each = np.moveaxis(kept.features, 1, 0)
@@ -255,7 +253,6 @@ def score_records(
         others,
         min(honest, key=lambda name: others[name].mean_mse),
         gram,
-        moment,
         reconstruction.queries,
         np.array(norms),
         labels,
@@ -308,26 +305,22 @@ def _scored(
     return MatchedRecords(found, order, mse, peak, similar, right)
 
 
-def _moments(rebuilt: Array, targets: Array, features: Array, labels: Array, known: Known) -> tuple[Array, Array]:
-    """The relative errors of AᵀA and, in a regression, of Aᵀt; both (replicas,), without a matching.
+def _gram_error(rebuilt: Array, features: Array) -> Array:
+    """Relative error of AᵀA, (replicas,), without a matching.
 
     Through a QR factor of both sets of records, so that no d × d matrix is made and nothing cancels.
     """
     m = len(features)
     gram = np.empty(len(rebuilt))
-    moment = np.full(len(rebuilt), np.nan)
     for r, guess in enumerate(rebuilt):
         if not np.all(np.isfinite(guess)):
-            gram[r] = moment[r] = np.inf
+            gram[r] = np.inf
             continue
         triangle: Array = np.linalg.qr(np.concatenate([guess, features]).T)[1]
         own, true = triangle[:, :m], triangle[:, m:]
         scale = np.linalg.norm(true @ true.T)
         gram[r] = np.linalg.norm(own @ own.T - true @ true.T) / (scale or 1.0)
-        if not known.model.classes:
-            exact = true @ labels
-            moment[r] = np.linalg.norm(own @ targets[r, :, 0] - exact) / (np.linalg.norm(exact) or 1.0)
-    return gram, moment
+    return gram
 
 
 def success(scores: Sequence[RecordScore], distance: float, confidence: float = 0.95, silent: int = 0) -> Interval:

@@ -5,25 +5,20 @@ of the record, that one fixed guess is near it. With f the trade-off function of
 law, the same for all records of the prior, P(success) ≤ 1 − f(κ): success is a test of "this record" against "the
 reference", where record and transcript are independent, and there nobody does better than κ. Hence
 
-    Gaussian, μ-GDP     Φ(Φ⁻¹(κ) + μ)
-    pure ε              min(e^ε κ, 1 − e^{−ε}(1 − κ))
-    (ε, δ)              min(e^ε κ + δ, 1 − e^{−ε}(1 − δ − κ), 1)
-    ρ-zCDP              e^{−(√ln(1/κ) − √ρ)²} where ρ < ln 1/κ, else 1
+    P(success) ≤ min(e^ε κ + δ, 1 − e^{−ε}(1 − δ − κ), 1).
 
 The reference is any law whatever: an adjacent data set without the record, one fixed record instead, or the middle of
-what the prior's records release. μ, ε, ρ are those of the pairs (record, reference): with the middle as reference
-they are half as large as between records that are furthest apart, and with two records the Gaussian bound is then
-met.
+what the prior's records release. ε and δ are those of the pairs (record, reference): with the middle as reference ε
+is half as large as between records that are furthest apart.
 
-Source: Balle, Cherubin, Hayes 2022; Hayes, Mahloujifar, Balle 2023; Kaissis et al. 2023 for f-DP. The second term of
-pure ε is the other side of the same trade-off function, and smaller where κ > 1/(1 + e^ε).
+Source: Balle, Cherubin, Hayes 2022; Hayes, Mahloujifar, Balle 2023; Kaissis et al. 2023 for f-DP. The second term is
+the other side of the same trade-off function, and for δ = 0 smaller where κ > 1/(1 + e^ε).
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from attacks.audit.accounting.intervals import Interval, clopper_pearson
 from attacks.reconstruction.attack import Case, Reconstruction, misfit
@@ -50,39 +45,17 @@ TWIN = 1e-6
 """Relative distance of gradients up to which two records have the same ones."""
 
 
-def gaussian_bound(kappa: float, mu: float) -> float:
-    """Φ(Φ⁻¹(κ) + μ), for releases that are μ-GDP against the reference; μ = √(Σ(‖Δ_t‖₂/σ_t)²) ≥ 0."""
-    _check(kappa, mu=mu)
-    if kappa in (0.0, 1.0) or math.isinf(mu):
-        return kappa if kappa in (0.0, 1.0) else 1.0
-    return float(ndtr(ndtri(kappa) + mu))
-
-
 def approximate_bound(kappa: float, epsilon: float, delta: float) -> float:
     """min(e^ε κ + δ, 1 − e^{−ε}(1 − δ − κ), 1); δ = 0 is pure ε. Also the largest power of a test at level κ."""
-    _check(kappa, epsilon=epsilon)
+    if not 0 <= kappa <= 1:
+        raise PrivacyError(f"kappa = {kappa!r}: the success rate of a guess, must lie in [0, 1]")
+    if not epsilon >= 0:
+        raise PrivacyError(f"epsilon = {epsilon!r}: must be at least 0")
     if not 0 <= delta <= 1:
         raise PrivacyError(f"delta = {delta!r}: must lie in [0, 1]")
     first = math.exp(min(epsilon, 700.0)) * kappa + delta
     second = 1 - math.exp(-epsilon) * max(1 - delta - kappa, 0.0)
     return min(first, second, 1.0)
-
-
-def zcdp_bound(kappa: float, rho: float) -> float:
-    """e^{−(√ln(1/κ) − √ρ)²}: P ≤ (e^{αρ} κ)^{(α−1)/α} at the best α = √(ln(1/κ)/ρ); 1 where ρ ≥ ln 1/κ."""
-    _check(kappa, rho=rho)
-    if kappa == 0:
-        return 0.0 if math.isfinite(rho) else 1.0
-    surprise = math.log(1 / kappa)
-    return 1.0 if rho >= surprise else math.exp(-((math.sqrt(surprise) - math.sqrt(rho)) ** 2))
-
-
-def _check(kappa: float, **budget: float) -> None:
-    if not 0 <= kappa <= 1:
-        raise PrivacyError(f"kappa = {kappa!r}: the success rate of a guess, must lie in [0, 1]")
-    for name, value in budget.items():
-        if not value >= 0:
-            raise PrivacyError(f"{name} = {value!r}: must be at least 0")
 
 
 @dataclass(frozen=True)

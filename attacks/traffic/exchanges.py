@@ -39,7 +39,7 @@ _Times = Sequence[Sequence[float]]
 """Of the packets of each link."""
 
 
-def _readings(
+def readings(
     data: _Times, back: _Times, arrived: _Times | None, end: float, total: int, known: Sequence[float] | None
 ) -> Mapping[float, tuple[float, ...] | None] | None:
     """Beginnings of `total` exchanges of one agent for each timeout that explains all packets, None where there are
@@ -278,7 +278,7 @@ def _read(
             continue
         back = [observed.acks.get((j, i), ()) for j in near]
         arrived = [observed.acks.get((i, j), ()) for j in near] if endless else None
-        found.append(_readings(data, back, arrived, observed.end, total, own))
+        found.append(readings(data, back, arrived, observed.end, total, own))
     timeouts: set[float] | None = None
     for one in found:
         if one:

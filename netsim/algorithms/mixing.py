@@ -4,8 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import Noisy
 from netsim.arrays import Array
@@ -34,38 +32,6 @@ def tracking_step(smoothness: float, topology: "Topology | None") -> float:
     stand more. Without a topology: 2/L, one agent alone.
     """
     return 2 / smoothness if topology is None else (1 + topology.least_eigenvalue) ** 2 / (2 * smoothness)
-
-
-def random_weights(
-    topology: "Topology", between: Literal["own", "pair"], rng: np.random.Generator | None = None
-) -> Array:
-    """W of one round of random aggregation, (n, n), each row by itself; its expectation where there is no `rng`.
-
-    With r ~ U(0, 1) in each row: "own": w_ii = r, w_ij = (1 − r)/d_i to the neighbors, as in ADMM with random
-    penalties. "pair": of an agent and its neighbors two are drawn, with weights 2r/(d_i + 1) and 2(1 − r)/(d_i + 1);
-    the others have 1/(d_i + 1).
-
-    Source: H. Xiao, MIT 2019, Section 3.3, Figs. 3-1 and 3-2. There the two have half of this, and rows do not sum
-    to 1; the weights here are those of Appendix C.
-    """
-    n, links = topology.agents, topology.adjacency.toarray()
-    degrees = links.sum(axis=1)
-    if between == "own":
-        r = np.full(n, 0.5) if rng is None else rng.random(n)
-        return np.diag(r) + ((1 - r) / degrees)[:, None] * links
-    near = links + np.eye(n)
-    W = near / near.sum(axis=1)[:, None]
-    if rng is not None:
-        for i in range(n):
-            pair, r = rng.choice(np.flatnonzero(near[i]), 2, replace=False), rng.random()
-            W[i, pair] *= 2 * np.array([r, 1 - r])
-    return W
-
-
-def spread(matrix: Array) -> float:
-    """φ of each column, the largest difference of two of its entries, averaged over the columns (Xiao 2019, Section
-    3.3): 0 where all rows are equal."""
-    return float((matrix.max(axis=0) - matrix.min(axis=0)).mean())
 
 
 def drawn_start(node: Node, largest: float) -> Array:

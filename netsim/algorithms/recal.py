@@ -18,7 +18,6 @@ items are numbered as in the second unless the first is named. Its Appendix A le
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Literal, NamedTuple, Self, get_args
 
@@ -42,11 +41,6 @@ def coupling(agents: int) -> float:
     return 1 / (2 * (agents + 1))
 
 
-def _steps(smoothness: Sequence[float]) -> tuple[float, ...]:
-    """1/(L_i + 1) of each agent."""
-    return tuple(1 / (own + 1) for own in smoothness)
-
-
 class _Own(NamedTuple):
     """What an agent keeps between its activations, PRIVATE: its copy y_i and its dual λ_i."""
 
@@ -68,7 +62,10 @@ class Walk(Algorithm):
     """The agent that is active first."""
 
     _: KW_ONLY
-    steps: Annotated[tuple[Positive, ...], Auto("1/(L_i + 1) of each agent", lambda at: _steps(at.smoothnesses))] = ()
+    steps: Annotated[
+        tuple[Positive, ...],
+        Auto("1/(L_i + 1) of each agent", lambda at: tuple(1 / (own + 1) for own in at.smoothnesses)),
+    ] = ()
     """α_i of each agent, by number; none: `step` for all."""
     start: NonNegative = 0.0
     """Each coordinate of x¹ and of every y_i¹ is uniform on [−start, start], by public coins; 0: all are 0."""

@@ -25,8 +25,6 @@ from netsim.mechanisms.mechanism import (
     gaussian_average_loss,
     laplace_average_loss,
     mixture_average_loss,
-    small_shift_ratio,
-    supremum_formula,
 )
 
 __all__ = [
@@ -45,6 +43,4 @@ __all__ = [
     "gaussian_average_loss",
     "laplace_average_loss",
     "mixture_average_loss",
-    "small_shift_ratio",
-    "supremum_formula",
 ]

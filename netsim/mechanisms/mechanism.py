@@ -279,41 +279,11 @@ def average_supremum_ratio(shift: float, width: float, scale: float) -> float:
     return 2 * found / s + beyond
 
 
-def supremum_formula(shift: float, width: float, scale: float) -> float:
-    """(2.6) of Xiao 2019, Theorem 2.2.2, which states it as a bound on `average_supremum_ratio`; it needs
-    |width| > |shift|.
-
-    It is none, for Appendix D takes a smaller loss for the largest: at most ω and β of Fig. 2-1 it lies below, by up
-    to 0.003 at its shift of 0.001, and by 0.03 at ω = 1, β = 2 and a shift of 0.3. With F the distribution function
-    of the release, its two ∫∫Φ are F((ω − a)/2) − F(0) and F((ω + a)/2) − F(a). You get a `PrivacyError` where ω ≤ a,
-    and for a scale that is not positive.
-    """
-    s, r = _finite_in_scales(shift, width, scale)
-    if not r > s:
-        raise PrivacyError(f"width {width:g}, shift {shift:g}: (2.6) is for a width above the shift")
-    ends = np.array([[(r - s) / 2], [0.0], [(r + s) / 2], [s]])
-    up, zero, over, low = UniformLaplace(r, 1.0).quantiles(ends, np.zeros_like(ends))[:, 0].tolist()
-    return float(np.logaddexp(s + math.log(1 - 2 * (up - zero)), math.log(2 * (over - low)))) / s
-
-
 def _finite_in_scales(shift: float, width: float, scale: float) -> tuple[float, float]:
     """|shift|/scale and |width|/scale of finite numbers, the first above 0."""
     if not 0 < scale < math.inf or not (0 < abs(shift) < math.inf and math.isfinite(width)):
         raise PrivacyError(f"shift {shift!r}, width {width!r}, scale {scale!r}: finite, and the scale above 0")
     return abs(shift) / scale, abs(width) / scale
-
-
-def small_shift_ratio(width: Scale, scale: Scale) -> Scale:
-    """The limit of `average_ratio` and `average_supremum_ratio` for shifts to 0: 2(1 − e^{−βω/2})/(βω), β = 1/scale.
-
-    ω = |width| is the whole length of the interval. Width and scale broadcast. Of larger shifts it is no bound: their
-    ratio may be above it (ω = 5, shift 5, scale 1: 0.61, not 0.37) and below it (ω = 0, shift 1: 0.85, not 1). Why:
-    the density f rises to the middle of its interval and falls after it, so
-    E|f'/f| = ∫|f'| = 2 max f = 2(1 − e^{−βω/2})/ω.
-    """
-    half = np.abs(np.asarray(width, dtype=np.float64)) / (2 * np.asarray(scale, dtype=np.float64))
-    ratio = np.where(half > 0, -np.expm1(-half) / np.where(half > 0, half, 1.0), 1.0)
-    return ratio if ratio.ndim else float(ratio)
 
 
 _LAYER = 20.0  # scales; farther from an end of a density it is flat, or nothing, to 2e-9

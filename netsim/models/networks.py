@@ -153,7 +153,7 @@ def _flat(rows: Array, matrix: Array) -> Array:
     return (rows.reshape(-1, rows.shape[-1]) @ matrix).reshape(*rows.shape[:-1], matrix.shape[-1])
 
 
-class Classifier(ABC):
+class _Classifier(ABC):
     """A model of records in classes 0 … outputs − 1; targets are their probabilities."""
 
     @cached_property
@@ -176,7 +176,7 @@ class Classifier(ABC):
         return np.argmax(targets, axis=-1).astype(np.float64)
 
 
-class Drawn(Classifier):
+class Drawn(_Classifier):
     """A classifier that with a `seed` counts its parameters from a public random point, θ = `origin` + parameters."""
 
     seed: int | None
@@ -201,7 +201,7 @@ class Drawn(Classifier):
         """A random θ (dimension,)."""
 
 
-class _Network(Classifier):
+class _Network(_Classifier):
     """Dense layers with an activation between them."""
 
     @cached_property

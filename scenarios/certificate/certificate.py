@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from textwrap import fill
 from typing import NamedTuple, TypedDict
@@ -143,7 +144,7 @@ class _Promise(NamedTuple):
     nominal: float
 
 
-def _promises(certificate: Certificate) -> Iterator[_Promise]:
+def promises(certificate: Certificate) -> Iterator[_Promise]:
     """All that can be counted of the rows there are: of each row, and of the rows of a part together."""
     audits, played = certificate.part(kinds.SOUND_PART), certificate.part(kinds.GAME_PART)
     counted: list[tuple[str, list[Row], float, tuple[str, ...]]] = [
@@ -172,7 +173,7 @@ def failures(certificate: Certificate) -> list[str]:
     broken = [
         f"{p.whose}: {p.what} in {p.rate.count} of {p.rate.trials}, at least {p.rate.interval.lower:.3g}, "
         f"above {p.nominal:.3g}"
-        for p in _promises(certificate)
+        for p in promises(certificate)
         if p.rate.exceeds(p.nominal)
     ]
     for row in certificate.part(kinds.PLANTED):
@@ -195,7 +196,7 @@ AS_WRITTEN = ("#", "|", "`", "-")
 def page(certificate: Certificate) -> str:
     """The whole page. Sections without rows are left out."""
     parts = {name: certificate.part(name) for name in SHARES}
-    promised = list(_promises(certificate))
+    promised = list(promises(certificate))
     # so many trials do not exclude that these are above their nominal value
     unsure = [one for one in promised if one.rate.interval.upper > one.nominal]
     given = {"repetitions": (certificate.repetitions, REPETITIONS), "seed": (certificate.seed, SEED)}
@@ -228,7 +229,8 @@ def page(certificate: Certificate) -> str:
         tables=tables,
     )
     blocks = re.split(r"\n{2,}", text.strip())
-    return "\n\n".join(one if one.startswith(AS_WRITTEN) else _filled(one) for one in blocks) + "\n"
+    wrapped = partial(fill, width=WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n\n".join(one if one.startswith(AS_WRITTEN) else wrapped(" ".join(one.split())) for one in blocks) + "\n"
 
 
 COUNTED = ((kinds.SOUND_ALARM,), (kinds.GAME,), (kinds.EXACT,), (kinds.SELF_CHECK, kinds.DISAGREEMENT, kinds.REFUSED))
@@ -308,10 +310,6 @@ def _subtle(rows: list[Row]) -> Iterator[tuple[str, str]]:
         refused = rates(law, 1.0, factor, kinds.SELF_CHECK)
         lines.append([law, f"{factor:g}", *map(_share, refused), *map(_interval, refused)])
     yield "drawn", _table(heads("drawn", "refused", "interval"), lines)
-
-
-def _filled(text: str) -> str:
-    return fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _table(heads: list[str], lines: Iterable[list[str]]) -> str:

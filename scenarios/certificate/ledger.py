@@ -271,7 +271,7 @@ def _row(entry: Entry, found: AlgorithmResult, seconds: float, folder: Path) -> 
     return replace(
         row,
         claimed=stated,
-        exact=_exact(epsilon),
+        exact=exact_in_words(epsilon),
         audited=f"≥ {show(audit.epsilon_audited)}",
         reason=findings.capitalized(audit.reason),
         source=audit.claim.source,
@@ -285,7 +285,7 @@ def _row(entry: Entry, found: AlgorithmResult, seconds: float, folder: Path) -> 
     )
 
 
-def _exact(epsilon: EpsilonExact | None) -> str:
+def exact_in_words(epsilon: EpsilonExact | None) -> str:
     """ε exact: a number where a formula gives it, else the proven interval."""
     if epsilon is None:
         return MISSING

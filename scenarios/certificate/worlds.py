@@ -34,13 +34,13 @@ FARTHEST = 200.0
 """No ε looked for is larger."""
 
 
-def _laplace_shift(epsilon: float, delta: float) -> float:
+def laplace_shift(epsilon: float, delta: float) -> float:
     """Laplace noise, shift = Δ/b: δ(ε) = 1 − e^{(ε − Δ/b)/2}, so Δ/b = ε − 2 ln(1 − δ)."""
     return epsilon - 2 * math.log1p(-delta)
 
 
 @cache
-def _gaussian_epsilon(mu: float, delta: float) -> float:
+def gaussian_epsilon(mu: float, delta: float) -> float:
     """Gaussian noise, μ = Δ/σ: the root of δ(ε) = P(N > ε/μ − μ/2) − e^ε P(N > ε/μ + μ/2)."""
 
     def excess(epsilon: float) -> float:
@@ -52,12 +52,12 @@ def _gaussian_epsilon(mu: float, delta: float) -> float:
 
 @cache
 def gaussian_mu(epsilon: float, delta: float) -> float:
-    """The μ of `_gaussian_epsilon`."""
-    return float(optimize.brentq(lambda mu: _gaussian_epsilon(mu, delta) - epsilon, 0.05, 10.0, xtol=1e-12))
+    """The μ of `gaussian_epsilon`."""
+    return float(optimize.brentq(lambda mu: gaussian_epsilon(mu, delta) - epsilon, 0.05, 10.0, xtol=1e-12))
 
 
 @cache
-def _discrete_gaussian_epsilon(shift: int, steps: float, delta: float) -> float:
+def discrete_gaussian_epsilon(shift: int, steps: float, delta: float) -> float:
     """Discrete Gaussian noise of σ = so many `steps`, and a difference of `shift` steps: by summing over the grid."""
     reach = math.ceil(40 * steps) + shift
     k = np.arange(-reach, reach + 1, dtype=np.float64)
@@ -181,11 +181,11 @@ def of_gallery(fault: type[Fault], scale: float, *, sound: bool) -> World:
     world = turned(algorithm, (slope, -slope), None, 0.0)
     delta, claimed = world.claim.delta, world.claim.epsilon
     assert claimed is not None
-    truth = claimed if delta == 0 else _gaussian_epsilon(_moved(algorithm) / scale, delta)
+    truth = claimed if delta == 0 else gaussian_epsilon(_moved(algorithm) / scale, delta)
     return replace(world, truth=truth)
 
 
-def _twin(fault: type[Fault], epsilon: float) -> World:
+def sound_twin(fault: type[Fault], epsilon: float) -> World:
     """The sound twin that claims so much, and spends all of it."""
     one = fault(rounds=ROUNDS, step=STEP, bound=BOUND)
     if fault is not WrongClip:
@@ -218,14 +218,14 @@ def laplace(epsilon: float) -> World:
 def _discrete_gaussian(epsilon: float) -> World:
     """σ is the continuous law's, ε the discrete one's: about so much."""
     stddev = 1 / gaussian_mu(epsilon, DELTA)
-    exact = _discrete_gaussian_epsilon(round(1 / GRID), stddev / GRID, DELTA)
+    exact = discrete_gaussian_epsilon(round(1 / GRID), stddev / GRID, DELTA)
     return _released(OneRelease(DiscreteGaussian(stddev, GRID)), exact, DELTA)
 
 
 SOUND: dict[str, Callable[[float], World]] = {
-    **{f"{fault.__name__}, sound": partial(_twin, fault) for fault in FAULTS},
+    **{f"{fault.__name__}, sound": partial(sound_twin, fault) for fault in FAULTS},
     "Laplace": laplace,
-    "Laplace at δ": partial(_releasing, lambda epsilon: Laplace(1 / _laplace_shift(epsilon, DELTA)), DELTA),
+    "Laplace at δ": partial(_releasing, lambda epsilon: Laplace(1 / laplace_shift(epsilon, DELTA)), DELTA),
     "Gaussian": partial(_releasing, lambda epsilon: Gaussian(1 / gaussian_mu(epsilon, DELTA)), DELTA),
     "discrete Laplace": partial(_releasing, lambda epsilon: DiscreteLaplace(1 / epsilon, GRID), 0.0),
     "discrete Gaussian": _discrete_gaussian,

@@ -20,7 +20,7 @@ from netsim.errors import ScenarioError, meant
 from scenarios.cli.data import print_sets, sets
 from scenarios.cli.options import YAML, AsJson, Settings, Subject, command, given, taken
 from scenarios.files.folders import written
-from scenarios.render.terminal import console, fail, write, write_document
+from scenarios.render.terminal import console, write, write_document
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -157,13 +157,10 @@ def _show(
     """
     from scenarios.files.library import library
 
-    try:
-        if name in library() or Path(name).is_file() or "/" in name or name.endswith(YAML):
-            text = _scenario(name, resolved, option or [])
-        else:
-            text = _algorithm(name)
-    except ScenarioError as error:
-        fail(error)
+    if name in library() or Path(name).is_file() or "/" in name or name.endswith(YAML):
+        text = _scenario(name, resolved, option or [])
+    else:
+        text = _algorithm(name)
     write(text.rstrip("\n"))
 
 
@@ -454,11 +451,8 @@ def _schema(
     if out is None:
         write(text.removesuffix("\n"))
         return
-    try:
-        with written(out) as draft:
-            draft.write_text(text, encoding="utf-8")
-    except ScenarioError as error:
-        fail(error)
+    with written(out) as draft:
+        draft.write_text(text, encoding="utf-8")
     if name is not None:
         write(f"First line of a file beside it: {MARK}{out.name}")
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from netsim.errors import ScenarioError
 from scenarios.cli.options import AsJson, DataSet, app, given
-from scenarios.render.terminal import DONE, FAILED, WRONG_INPUT, apart, console, fail, problems, write, write_document
+from scenarios.render.terminal import DONE, FAILED, apart, console, fail, problems, write, write_document
 
 _data = typer.Typer(help="Data sets by name: list them, fetch one, print their folder.", no_args_is_help=True)
 app.add_typer(_data, name="data", rich_help_panel="Experiments")
@@ -69,15 +69,12 @@ def _fetch(
     from scenarios.cli.progress import Bars
 
     to_people = apart(as_json)
-    try:
-        facts(name)
-        if name in ("libsvm", "csv"):
-            raise ScenarioError("name", name, "a file of your own: there is nothing to fetch", "problem.data.path")
-        parts = {one.part: one for one in stored(name)}
-        if part is not None and parts and part not in parts:
-            raise ScenarioError("--part", part, f"{name} has no such part", ", ".join(parts))
-    except ScenarioError as error:
-        fail(error, status=WRONG_INPUT, as_json=as_json)
+    facts(name)
+    if name in ("libsvm", "csv"):
+        raise ScenarioError("name", name, "a file of your own: there is nothing to fetch", "problem.data.path")
+    parts = {one.part: one for one in stored(name)}
+    if part is not None and parts and part not in parts:
+        raise ScenarioError("--part", part, f"{name} has no such part", ", ".join(parts))
     if not parts:
         to_people.print(f"{name}: needs no file, there is nothing to fetch", highlight=False)
     for one in [parts[part]] if part in parts else parts.values():

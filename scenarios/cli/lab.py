@@ -22,7 +22,7 @@ from netsim.errors import ScenarioError
 from scenarios.cli.options import AsJson, bounded, command, given, refuse, taken
 from scenarios.lab import course
 from scenarios.lab.course import SHIPPED, Lesson, chosen, lessons, need_marimo
-from scenarios.render.terminal import cannot_write, console, fail, line, problems, write_document
+from scenarios.render.terminal import cannot_write, console, line, problems, write_document
 
 HOST = "127.0.0.1"
 PORT = 2719
@@ -34,7 +34,7 @@ _Send = Callable[[Any], Awaitable[None]]
 _App = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 
 
-def _application(lessons: Sequence[Lesson], port: int, token: str) -> _App:
+def application(lessons: Sequence[Lesson], port: int, token: str) -> _App:
     """The whole lab as an ASGI app. It answers those who address this machine by its own name, from its own pages,
     and know the token: ?token=… of the address, which the browser keeps as a cookie from then on.
 
@@ -103,7 +103,7 @@ def _serve(lessons: Sequence[Lesson], port: int, token: str, *, browser: str | N
     """Serve until Ctrl-C. `browser` is an address to open once the server answers; None opens nothing."""
     import uvicorn
 
-    app = _application(lessons, port, token)
+    app = application(lessons, port, token)
     config = uvicorn.Config(app, host=HOST, port=port, log_level="error", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
 
@@ -120,7 +120,7 @@ def _serve(lessons: Sequence[Lesson], port: int, token: str, *, browser: str | N
         server.run()
 
 
-def _free_port(wanted: int | None = None) -> int:
+def free_port(wanted: int | None = None) -> int:
     """A port of this machine that nobody listens on. You get a `ScenarioError` where the one wanted is taken."""
     for port in [wanted] if wanted is not None else range(PORT, PORT + TRIED):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe, contextlib.suppress(OSError):
@@ -211,7 +211,7 @@ def _lab(
         else:
             need_marimo("all" if one is None else one.name)
             kept = course.keep(out or Path(course.FOLDER), student) if keeps else None
-            number = _free_port(port)
+            number = free_port(port)
             token = secrets.token_urlsafe(16)
             page = f"http://{HOST}:{number}/{'' if one is None else f'{one.name}/'}?token={token}"
             console.print(f"The lab: [bold]{page}[/] Ctrl-C ends it.", highlight=False, soft_wrap=True)
@@ -223,8 +223,6 @@ def _lab(
             _serve(found, number, token, browser=page if browser and not headless else None)
             console.file.flush()
             os._exit(0)  # the lessons that were opened go on in threads, for which a normal end would wait
-    except ScenarioError as error:
-        fail(error, as_json=as_json)
     except OSError as error:
         cannot_write(error, out, as_json=as_json)
 
@@ -287,7 +285,7 @@ def _edit(one: Lesson | None, folder: Path | None, port: int | None, browser: bo
         raise ScenarioError("lesson", None, "--edit opens one lesson", "the number, name or file of one")
     need_marimo(one.name)
     path = _copy([one], folder or COPIES)[0] if folder or one.path.parent == SHIPPED else one.path
-    command = [sys.executable, "-m", "marimo", "edit", str(path), "--host", HOST, "--port", str(_free_port(port))]
+    command = [sys.executable, "-m", "marimo", "edit", str(path), "--host", HOST, "--port", str(free_port(port))]
     console.print(f"Editing [bold]{path}[/]. Ctrl-C ends it.", highlight=False)
     try:
         subprocess.run([*command, "--skip-update-check", *([] if browser else ["--headless"])], check=False)

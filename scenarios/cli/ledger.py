@@ -300,11 +300,8 @@ def _papers(
             _print_paper(paper, by_id)
     if pages is not None:
         for name, text in written().items():
-            try:
-                with file_written(pages / name, "--pages", "a folder that can be written") as draft:
-                    draft.write_text(text, encoding="utf-8")
-            except ScenarioError as error:
-                terminal.fail(error)
+            with file_written(pages / name, "--pages", "a folder that can be written") as draft:
+                draft.write_text(text, encoding="utf-8")
             said.print(f"Page: [bold]{escape(str(pages / name))}[/]", soft_wrap=True)
     for one in ran:
         if one.surprising:

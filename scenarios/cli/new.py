@@ -67,8 +67,6 @@ def _new(
         for file, text in files.items():
             with whole(Path(file)) as draft:
                 draft.write_text(text, encoding="utf-8")
-    except ScenarioError as error:
-        fail(error)
     except OSError as error:
         fail(ScenarioError("NAME", name, f"cannot be written ({error})", "a folder that can be written"))
     for file in files:

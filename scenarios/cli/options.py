@@ -54,7 +54,7 @@ class _Group(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except ScenarioError as error:  # of an option: a command says its own
+        except ScenarioError as error:  # where a command has nothing to add to it
             fail(error, as_json=bool(ctx.meta.get("netsim.json")))
         except KeyboardInterrupt:  # where a command has nothing to say of what it leaves
             problems.print("[yellow]Interrupted.[/]")

@@ -31,7 +31,7 @@ from scenarios.results.findings import ComparisonResult
 from scenarios.results.tree import Manifest, Results
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.spec import field_texts, meaning, tag_of
-from scenarios.stages.witness import WitnessFile
+from scenarios.stages.witness_file import WitnessFile
 
 Kind = type[Any]
 Model = type[BaseModel]
@@ -250,10 +250,10 @@ _OWN = ("python", "planted_fault")
 
 def _algorithms() -> str:
     """The page of all algorithms."""
-    return "\n".join([_ALGORITHMS, *(_of_file(module, kinds) for module, kinds in _by_module().items())])
+    return "\n".join([_ALGORITHMS, *(section_of(module, kinds) for module, kinds in by_module().items())])
 
 
-def _by_module() -> dict[str, dict[str, type[Any]]]:
+def by_module() -> dict[str, dict[str, type[Any]]]:
     """Of each file the `kind` and the class of its algorithms."""
     found: dict[str, dict[str, type[Any]]] = {}
     for kind, model in models().items():
@@ -263,7 +263,7 @@ def _by_module() -> dict[str, dict[str, type[Any]]]:
     return dict(sorted(found.items()))
 
 
-def _of_file(module: str, kinds: dict[str, type[Any]]) -> str:
+def section_of(module: str, kinds: dict[str, type[Any]]) -> str:
     """What a file says of itself, and then each of its classes."""
     lines = ["## " + ", ".join(f"`{kind}`" for kind in kinds), "", _markdown(importlib.import_module(module).__doc__)]
     for kind, of in kinds.items():
@@ -330,7 +330,7 @@ def _results() -> str:
     seen: dict[Kind, str] = {}
     parts = [_RESULTS]
     for name, about, root in DOCUMENTS:
-        found = list(_described(root, seen))
+        found = list(described(root, seen))
         seen |= {kind: f"`{path}`" + ("" if root is Results else f" of `{name}`") for path, kind in found}
         parts.append(_table(f"## {name}", about or root.__doc__ or "", _HEADS, _rows(root, seen)))
         parts += [_keys(path, kind, seen) for path, kind in found]
@@ -387,7 +387,7 @@ def _fields(kind: Kind) -> Iterator[tuple[str, str, Any]]:
     return base.keys(kind)
 
 
-def _described(root: Kind, seen: Iterable[Kind] = ()) -> Iterator[tuple[str, Kind]]:
+def described(root: Kind, seen: Iterable[Kind] = ()) -> Iterator[tuple[str, Kind]]:
     """Every type in one, once, but for those `seen`, and the path at which a document first holds it."""
     known = {root, *seen}
     ahead = list(_inner("", root))

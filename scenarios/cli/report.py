@@ -110,8 +110,6 @@ def _report(
             names = [one.name for one in results.variants or () if (place / one.name / RESULTS).is_file()]
             runs = {name: read_results(place / name) for name in names} or {results.name: results}
             lines.append(f"Tables: {', '.join(export_tables(runs, target, str(place / RESULTS)))} in {target}")
-    except ScenarioError as error:
-        fail(error)
     except OSError as error:
         why = f"{error.filename or 'a file in it'} cannot be written ({error.strerror or error})"
         fail(ScenarioError("--into", str(into or place / "figures"), why, "a folder to write to"))
@@ -207,26 +205,23 @@ def _compare(
     """
     from scenarios.cli.progress import Bars
 
-    try:
-        with Bars(problems, lines=False) as bars:
-            bars.begin("comparing", 3)
-            page = out if out is not None or as_json else _COMPARED
-            if page is not None and (page.parent / RESULTS).is_file() and page.name == PAGE:
-                raise ScenarioError("--out", str(page), "is the page of a run", "another name")
-            if page is not None:
-                _named_page(page)
-            from scenarios.render.comparison import Comparison, read_runs
-            from scenarios.render.page.several import comparison_page
+    with Bars(problems, lines=False) as bars:
+        bars.begin("comparing", 3)
+        page = out if out is not None or as_json else _COMPARED
+        if page is not None and (page.parent / RESULTS).is_file() and page.name == PAGE:
+            raise ScenarioError("--out", str(page), "is the page of a run", "another name")
+        if page is not None:
+            _named_page(page)
+        from scenarios.render.comparison import Comparison, read_runs
+        from scenarios.render.page.several import comparison_page
 
-            runs = read_runs(places)
-            bars.advance(1)
-            comparison = Comparison(runs)
-            bars.advance(1)
-            if page is not None:
-                with written(page) as draft:
-                    draft.write_text(comparison_page(comparison), encoding="utf-8")
-    except ScenarioError as error:
-        fail(error, as_json=as_json)
+        runs = read_runs(places)
+        bars.advance(1)
+        comparison = Comparison(runs)
+        bars.advance(1)
+        if page is not None:
+            with written(page) as draft:
+                draft.write_text(comparison_page(comparison), encoding="utf-8")
     if as_json:
         write_result(comparison.result())
         return
@@ -319,9 +314,7 @@ def _artifact(
         if results.status == "interrupted":
             raise typer.Exit(INTERRUPTED)
         write_artifact(results, place, out)
-    except ScenarioError as error:
-        fail(error)
-    except typer.Exit:
+    except (ScenarioError, typer.Exit):
         raise
     except Exception as error:  # of a run, or of somebody's code
         fail(error, place)

@@ -64,10 +64,10 @@ def _run(
     Exit status: 0 done, 1 a claim does not hold, 2 wrong input, 3 no claim is refuted, and with --strict one is not
     proven or consistent, 70 failed, or an audit could not judge, 130 interrupted (docs/commands.md has the table).
     """
-    carry_out("run", scenario, out, jobs, option or [], variant, replace, watch, strict, verbose, as_json)
+    _carry_out("run", scenario, out, jobs, option or [], variant, replace, watch, strict, verbose, as_json)
 
 
-def carry_out(
+def _carry_out(
     word: str,
     scenario: str,
     out: Path | None,
@@ -144,13 +144,10 @@ def _check(
     from scenarios.schema.load import load_scenario
     from scenarios.stages.study import own_files, planned
 
-    try:
-        with Bars(terminal.problems, lines=False) as bars:
-            located = load_scenario(scenario, option or [])
-            named = own_files(located) if no_code else []
-            plan = None if named else planned(located, bars)
-    except ScenarioError as error:
-        terminal.fail(error, as_json=as_json)
+    with Bars(terminal.problems, lines=False) as bars:
+        located = load_scenario(scenario, option or [])
+        named = own_files(located) if no_code else []
+        plan = None if named else planned(located, bars)
     if plan is None:
         if as_json:
             found = {"exit_status": terminal.DONE, "name": located.scenario.name, "file": located.file}
@@ -404,7 +401,7 @@ def _deploy(
             return
     except ScenarioError as error:
         terminal.fail(error, options={"agents_on": "--agents-on", "ssh": "--ssh"}, as_json=as_json)
-    carry_out(word, scenario, out, jobs, settings, variant, replace, watch, strict, verbose, as_json, deployed)
+    _carry_out(word, scenario, out, jobs, settings, variant, replace, watch, strict, verbose, as_json, deployed)
 
 
 def _place_taken(text: str) -> tuple[int, str]:

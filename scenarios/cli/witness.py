@@ -31,7 +31,8 @@ from scenarios.render.terminal import (
 
 if TYPE_CHECKING:
     from attacks.audit.witness import Account
-    from scenarios.stages.witness import Confirmation, WitnessFile
+    from scenarios.stages.witness import Confirmation
+    from scenarios.stages.witness_file import WitnessFile
 
 ROWS, AROUND = 24, 4
 """So many releases are all shown; of more, so many at either end and on either side of what matters."""
@@ -96,7 +97,7 @@ def _witness(
 @contextmanager
 def _read(file: Path, trusted: bool) -> "Generator[WitnessFile]":
     """A witness. Code that it carries and that is not here is printed and, if trusted, there until the end."""
-    from scenarios.stages.witness import WitnessFile
+    from scenarios.stages.witness_file import WitnessFile
 
     found = WitnessFile.read(file)
     if not found.needs_trust:

@@ -164,7 +164,8 @@ class _Mistakes:
                 return "missing", allowed if len(forms) > 1 else ""
             free = next((one for model in models for one in _free_fields(model)), "")
             if free and not _near(name, forms[0], 0.75):
-                return f"unknown field; did you mean {free}: {{{name}: {_short(value)}}}?", allowed
+                shown = "…" if isinstance(value, Mapping | list) else value
+                return f"unknown field; did you mean {free}: {{{name}: {shown}}}?", allowed
             inner = "" if _near(name, [one for form in forms for one in form]) else _alone_inside(name, value, models)
             return "unknown field" + (inner or _near_text(name, forms, self.root, keys)), allowed
         if kind.startswith("union_tag"):
@@ -491,10 +492,6 @@ def _free_fields(model: type[BaseModel]) -> Iterator[str]:
     for field, info in model.model_fields.items():
         if get_origin(info.annotation) is dict and get_args(info.annotation) == (str, Any):
             yield field
-
-
-def _short(value: object) -> str:
-    return "…" if isinstance(value, Mapping | list) else str(value)
 
 
 def _kind(value: object) -> str:

@@ -165,11 +165,11 @@ keeper: Keeper | None = None
 def keep(folder: Path, student: str | None) -> Keeper:
     """Keep answers from now on, in the sheet of a folder, or in a new one of this student."""
     global keeper  # the lessons run in threads of this process
-    keeper = Keeper(folder, _joined_or_begun(folder, student))
+    keeper = Keeper(folder, joined_or_begun(folder, student))
     return keeper
 
 
-def _joined_or_begun(folder: Path, student: str | None) -> "Sheet":
+def joined_or_begun(folder: Path, student: str | None) -> "Sheet":
     """The sheet that is in a folder, whoever's key made its challenges, or a new one.
 
     You get a `ScenarioError` where the sheet is another student's or was edited, or where there is neither a sheet

@@ -21,7 +21,7 @@ REMEMBERED = 256
 """Runs of lessons whose questions are kept: most students answer at the settings at which a lesson opens."""
 
 
-class Solved(Result):
+class _Solved(Result):
     """One question with its answers, each right by itself, `at` these settings of a lesson that is else as it opens.
 
     `why`: what the lesson replies to them. `settings`: those that are the answer themselves; None where no settings
@@ -36,7 +36,7 @@ class Solved(Result):
     at: Mapping[str, JsonValue]
 
 
-def key_of(lesson: Lesson, progress: Progress | None = None) -> Iterator[Solved]:
+def key_of(lesson: Lesson, progress: Progress | None = None) -> Iterator[_Solved]:
     """The answer key of one lesson, which is run as it opens, and once more for every question about its settings.
 
     A lesson that defines `key_at`, a list of settings, has its key at each of them. `progress` advances by questions,
@@ -59,7 +59,7 @@ def key_of(lesson: Lesson, progress: Progress | None = None) -> Iterator[Solved]
             progress.advance(1)
 
 
-def _solved(lesson: Lesson, opened: Notebook, at: Mapping[str, JsonValue], name: str, question: Question) -> Solved:
+def _solved(lesson: Lesson, opened: Notebook, at: Mapping[str, JsonValue], name: str, question: Question) -> _Solved:
     answers, settings = list[str](), None
     match question:
         case Number():
@@ -75,7 +75,7 @@ def _solved(lesson: Lesson, opened: Notebook, at: Mapping[str, JsonValue], name:
             assert said is not None
             why = said.says if said.right else f"The lesson names no settings that reach it. {said.says}"
             settings = dict(question.by) if said.right else None
-    return Solved(question=name, ask=question.ask, answers=answers, why=why, settings=settings, at=at)
+    return _Solved(question=name, ask=question.ask, answers=answers, why=why, settings=settings, at=at)
 
 
 def _questions(defined: Notebook) -> dict[str, Question]:
@@ -120,12 +120,9 @@ def _fault(lesson: Lesson, answer: Answer) -> str | None:
         return graded
     if (question := graded.get(answer.question)) is None:
         return "there is no such question"
-    said = None if _unread(question, answer.answer) else question.check(answer.answer)
+    unread = isinstance(question, Choice) and answer.answer not in question.options
+    said = None if unread else question.check(answer.answer)
     return None if said is not None and said.right else f"{answer.answer or 'its settings'!r:.60} is not right there"
-
-
-def _unread(question: Question, answer: str | None) -> bool:
-    return isinstance(question, Choice) and answer not in question.options
 
 
 @lru_cache(REMEMBERED)

@@ -174,7 +174,8 @@ def _items_page() -> str:
         lines += ["", f"## {paper.paper}", "", "| the paper | netsim |", "| --- | --- |"]
         for item in paper.items:
             states = f"**{_prose(item.item)}** ({_prose(item.place)}): {_prose(item.states)}"
-            found = f"**{item.outcome}**. {_prose(item.found)}<br>{_rests(item)}"
+            rests = f"`{item.command}`" if item.command else _prose(f"Missing: {'; '.join(item.missing)}")
+            found = f"**{item.outcome}**. {_prose(item.found)}<br>{rests}"
             lines.append(f"| {states} | {found} |")
     return "\n".join(lines) + "\n"
 
@@ -196,10 +197,6 @@ def _claims_page() -> str:
                 lines.append(f"- Condition: {_prose(one.condition)}; {where}")
             lines.append(f"- Outcome: **{item.outcome}**")
     return "\n".join(lines) + "\n"
-
-
-def _rests(item: Item) -> str:
-    return f"`{item.command}`" if item.command else _prose(f"Missing: {'; '.join(item.missing)}")
 
 
 def _prose(text: str) -> str:

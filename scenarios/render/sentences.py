@@ -20,7 +20,7 @@ from scenarios.results.views import Prices, ViewPrices, Views, ViewsResult
 NOT_AUDITED = "not audited"
 ELSEWHERE = "refuted elsewhere"
 """For another listener or a pair of agents, and not for who has all that the audited agent sends and receives."""
-_MARKS = {  # strongest finding first: (severity class, meaning)
+MARKS = {  # strongest finding first: (severity class, meaning)
     "unprotected": (
         "bad",
         "A message on the wire is a deterministic function of private data: no noise protects it and ε is "
@@ -80,7 +80,7 @@ def word(entry: Entry) -> str:
 
 def meaning(word: str) -> str:
     """The meaning of a verdict, or of the word in its place."""
-    return _MARKS[word][1]
+    return MARKS[word][1]
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Judged:
     @property
     def mark(self) -> str:
         """Severity class of the verdict: bad, open, good, none."""
-        return _MARKS.get(self.word, ("open", ""))[0]
+        return MARKS.get(self.word, ("open", ""))[0]
 
     @property
     def symbol(self) -> str:
@@ -116,7 +116,7 @@ class Finding(Judged):
     @classmethod
     def ranked(cls, results: Results) -> "list[Finding]":
         """The algorithms of a run, strongest finding first."""
-        order = list(_MARKS)
+        order = list(MARKS)
         found = [cls(one, findings.deadline_note(results, one)) for one in results.algorithms]
         return sorted(found, key=lambda one: order.index(one.word) if one.word in order else -1)
 
@@ -124,7 +124,7 @@ class Finding(Judged):
 def meanings(ordered: Sequence[Judged]) -> list[tuple[str, str, str]]:
     """The verdict words used: (word, severity class, meaning)."""
     used = {one.word for one in ordered}
-    return [(word, kind, meaning) for word, (kind, meaning) in _MARKS.items() if word in used]
+    return [(word, kind, meaning) for word, (kind, meaning) in MARKS.items() if word in used]
 
 
 def headline(ordered: Sequence[Judged]) -> str:

@@ -196,13 +196,13 @@ def network(experiment: Experiment) -> NetworkResult:
         sealed=tuple((i, j) for i, j in topology.edges if laws.get((i, j), usual) and laws.get((j, i), usual)),
         intercepted=tuple(sorted({(min(edge), max(edge)) for edge in met})),
         spectral_gap=topology.spectral_gap,
-        settings=tuple(_settings(scenario)),
+        settings=tuple(settings_in_words(scenario)),
         names=topology.labels if topology.named else (),
     )
 
 
 # ── in words ────────────────────────────────────────────────────────────────────────────────────────────
-def _settings(scenario: Scenario) -> list[tuple[str, str]]:
+def settings_in_words(scenario: Scenario) -> list[tuple[str, str]]:
     """Field and text, one for each of `SETTINGS` that is not at its default, and one for each entry of a list."""
     rows: list[tuple[str, str]] = []
     for name in SETTINGS:

@@ -388,11 +388,11 @@ _REMEDY = f"schema_version {SCHEMA_VERSION}: the {RESULTS} of this version of ne
 def dumps(results: object) -> str:
     """A tree, or a part of it, as JSON, without a line end."""
     # Python mode, not pydantic's JSON: that would write "Infinity" and round-trip neither tuples nor our texts.
-    return as_json(_adapter(type(results)).dump_python(results, by_alias=True))
+    return as_json(adapter(type(results)).dump_python(results, by_alias=True))
 
 
 @cache  # of the whole tree an adapter takes a quarter of a second to make
-def _adapter(kind: type[object]) -> TypeAdapter[object]:
+def adapter(kind: type[object]) -> TypeAdapter[object]:
     return TypeAdapter(kind)
 
 
@@ -403,7 +403,7 @@ def save(folder: Path, results: Results) -> None:
 
 def plain(found: object) -> dict[str, object]:
     """Any result as the mapping that JSON has of it, infinities and NaN as numbers."""
-    return cast("dict[str, object]", _adapter(type(found)).dump_python(found, by_alias=True))
+    return cast("dict[str, object]", adapter(type(found)).dump_python(found, by_alias=True))
 
 
 def loads(text: str, file: str = RESULTS) -> Results:
@@ -440,7 +440,7 @@ def _validated(kind: type[T], tree: dict[str, object], file: str) -> T:
     # The scenario is validated strictly, and takes no text for a number.
     tree["scenario"] = numbers_of(tree.get("scenario"))
     try:
-        return cast("T", _adapter(kind).validate_python(tree))
+        return cast("T", adapter(kind).validate_python(tree))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -449,7 +449,7 @@ def _validated(kind: type[T], tree: dict[str, object], file: str) -> T:
 
 def schema() -> JsonSchemaValue:
     """The JSON Schema of results.json."""
-    found = _adapter(Results).json_schema(mode="validation", by_alias=True, schema_generator=_Schema)
+    found = adapter(Results).json_schema(mode="validation", by_alias=True, schema_generator=_Schema)
     return {"$schema": _DIALECT, "title": RESULTS, **found}
 
 

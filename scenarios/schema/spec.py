@@ -86,13 +86,13 @@ class Model(BaseModel, metaclass=_DeclaredModel):
         return type(self)(**({name: getattr(self, name) for name in self.model_fields_set} | fields))
 
     def __repr_name__(self) -> str:
-        return _public_name(type(self))
+        return public_name(type(self))
 
     def __repr_args__(self) -> "Iterator[tuple[str | None, Any]]":
         return ((name, getattr(self, name)) for name in differing(self) if name != tag_field(type(self), alone=True))
 
 
-def _public_name(model: type[BaseModel]) -> str:
+def public_name(model: type[BaseModel]) -> str:
     """The name of a model in `scenarios.schema`."""
     return NAMES.get(model.__name__, model.__name__.removesuffix("Spec"))
 
@@ -405,7 +405,7 @@ def exported(root: type[BaseModel]) -> JsonSchemaValue:
         part = schema if model is root else schema["$defs"].get(model.__name__)
         if part is None:
             continue
-        part["title"], tag = _public_name(model), tag_field(model)
+        part["title"], tag = public_name(model), tag_field(model)
         if tag is not None and tag not in part.setdefault("required", []):
             part["required"].append(tag)
         for name, field in part["properties"].items():

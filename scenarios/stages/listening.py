@@ -43,7 +43,7 @@ def infer_gradients(experiment: Experiment, run: Run) -> tuple[Gradients, Leakag
         return Refused(refused=str(error)), None
     adversary, on_radio = experiment.scenario.adversary.build(), experiment.scenario.medium != "links"
     name = f"{inversion.__module__}.{inversion.__name__}"
-    where = _leakage(score, experiment.topology, adversary, on_radio)
+    where = leakage_of(score, experiment.topology, adversary, on_radio)
     return taken(GradientResult, gradient_scores(score), attack=name), where
 
 
@@ -65,7 +65,7 @@ def gradient_scores(score: GradientScore) -> GradientScores:
     )
 
 
-def _leakage(score: GradientScore, topology: Topology, adversary: Adversary, on_radio: bool = False) -> Leakage:
+def leakage_of(score: GradientScore, topology: Topology, adversary: Adversary, on_radio: bool = False) -> Leakage:
     """Inferred gradients by query and by agent; quantiles by query are over agents and replicas.
 
     Hops are to the nearest agent where the adversary sits: insiders, tapped doors, ends of tapped links, tapped

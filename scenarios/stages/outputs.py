@@ -235,7 +235,7 @@ def write_artifact(results: Results, run: Path, folder: Path) -> None:
         raise ScenarioError("--out", str(folder), "not empty", "a new folder")
     (folder / "files").mkdir(parents=True)
     tree = as_mappings(results.scenario)
-    _take(tree, folder / "files")
+    take_files(tree, folder / "files")
     write_text(folder / "scenario.yaml", as_yaml(tree))
     for name in OURS:
         place = Path(str(import_module(name).__file__)).parent
@@ -256,19 +256,19 @@ def write_artifact(results: Results, run: Path, folder: Path) -> None:
     write_text(folder / "README.md", text)
 
 
-def _take(tree: object, files: Path) -> None:
+def take_files(tree: object, files: Path) -> None:
     """Copy the files that a scenario names, with what code imports, and name the copies: each in a folder of its own,
     for others may have the same name."""
     if isinstance(tree, list):
         for one in cast("list[object]", tree):
-            _take(one, files)
+            take_files(one, files)
     elif isinstance(tree, dict):
         known = cast("dict[str, object]", tree)
         for key, value in known.items():
             where, colon, name = str(value).rpartition(":") if isinstance(value, str) else ("", "", "")
             file = Path(where if where.endswith(".py") else str(value))
             if key != "path" or not isinstance(value, str) or not file.is_file():
-                _take(value, files)
+                take_files(value, files)
                 continue
             each = sources(file.absolute(), file.read_bytes()) if file.suffix == ".py" else {file: file.read_bytes()}
             place = files / str(sum(1 for _ in files.iterdir()))

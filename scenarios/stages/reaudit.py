@@ -47,12 +47,12 @@ def _confidence_of(one: Made) -> float:
     return 0.95 if one.options is None else one.options.confidence
 
 
-def _spent(made: Sequence[Made]) -> float:
+def error_spent(made: Sequence[Made]) -> float:
     """Error probability that audits have spent."""
     return sum(1 - _confidence_of(one) for one in made)
 
 
-def _share(confidence: float, before: int) -> float:
+def confidence_share(confidence: float, before: int) -> float:
     """Confidence of an audit requested at this confidence, where `before` audits were read."""
     return confidence if not before else 1 - (1 - confidence) / (before * (before + 1))
 
@@ -60,11 +60,11 @@ def _share(confidence: float, before: int) -> float:
 def _check(confidence: float, made: Sequence[Made]) -> None:
     """A `ScenarioError` where another audit at this confidence could not decide anything: all together would hold
     with a probability below `LEAST`."""
-    together = 1 - _spent(made) - (1 - _share(confidence, len(made)))
+    together = 1 - error_spent(made) - (1 - confidence_share(confidence, len(made)))
     if made and together < LEAST:
         why = (
-            f"the audits of this folder have spent {_spent(made):.4g} of error probability: with one more they would "
-            f"hold together at {max(0.0, together):.4g} only"
+            f"the audits of this folder have spent {error_spent(made):.4g} of error probability: with one more they "
+            f"would hold together at {max(0.0, together):.4g} only"
         )
         raise ScenarioError(
             "--confidence", confidence, why, "a higher confidence, or another folder with another seed"
@@ -203,7 +203,7 @@ class Reaudit:
             self.say(f"{name}: the audit is there{of}; --trials N or --again makes another one.")
             return None
         _check(wanted.confidence, made)
-        part = _share(wanted.confidence, len(made))
+        part = confidence_share(wanted.confidence, len(made))
         self.say(
             f"{name}: its audit has been read, so nothing may be added to it: what follows is a new one, with noise "
             f"of its own (draw {before.draw + 1}), number {len(made) + 1} of this folder, at confidence {part:.6g}: "
@@ -216,7 +216,7 @@ class Reaudit:
     # ── doing it ────────────────────────────────────────────────────────────────────────────────────────
     def _audit(self, entry: AlgorithmResult, activations: int, spec: AuditSpec) -> None:
         made = _audits(entry.audit) if entry.audit_status in (DONE, REFUSED) else []
-        own = spec.model_copy(update={"confidence": _share(spec.confidence, len(made))})
+        own = spec.model_copy(update={"confidence": confidence_share(spec.confidence, len(made))})
         scenario = self.kept.scenario.model_copy(update={"audit": own})
         judge, subject = self._judge(scenario, entry, f".draw{own.draw}" if made else "")
         found, options = judge.decide(entry, subject, activations)
@@ -245,7 +245,7 @@ class Reaudit:
         draft = former_draft = ""
         if made and old is not None:
             draft, former_draft = f".draw{_draw_of(new)}", f".draw{_draw_of(old)}"
-            new = replace(new, joint_confidence=max(0.0, 1 - _spent([*made, new])))
+            new = replace(new, joint_confidence=max(0.0, 1 - error_spent([*made, new])))
             if old.joint_confidence is None:
                 old = replace(old, joint_confidence=_confidence_of(old))
             if shown:

@@ -71,7 +71,7 @@ class Rebuilding:
             attacks=(),
             sentence="",
         )
-        bound = None if run.truth is None else _bound_of(experiment, subject, run)
+        bound = None if run.truth is None else bound_of(experiment, subject, run)
         evidence: dict[Inversion, list[Evidence] | AttackError] = {}
         jointly = experiment.scenario.attacks.victims == "jointly"
         for spec in experiment.scenario.attacks.reconstruct:
@@ -252,7 +252,7 @@ def _kept(records: Array) -> Rows:
     return tuple(map(tuple, np.round(np.nan_to_num(records), DIGITS).tolist()))
 
 
-def _bound_of(experiment: Experiment, subject: Subject, run: Run) -> Bound:
+def bound_of(experiment: Experiment, subject: Subject, run: Run) -> Bound:
     """The bound of the claim that this algorithm makes for the whole attacked run; None where there is no finite
     claim about a replaced record, and where agents hold several: a matching then gives as many guesses, and κ counts
     one.

@@ -459,7 +459,7 @@ def _around(simulation: Simulation, agent: int) -> frozenset[str]:
     return frozenset(_link(agent, j) for j in simulation.topology.neighbors(agent))
 
 
-def _seen_by(
+def seen_by(
     simulation: Simulation, agent: int, other: Objective, chunk: int, views: tuple[View, ...], draw: int = 0
 ) -> SimulateViews:
     """Simulator of both worlds, as the simulation is and with `agent` holding `other`, for all views at once.
@@ -513,7 +513,7 @@ def look(
     views += tuple(view for view in also if view.name not in there)
     size = min(chunk, math.ceil(trials / _VIEW_CHUNKS))
     return audit_views(
-        _seen_by(simulation, pair.agent, other, size, views, draw),
+        seen_by(simulation, pair.agent, other, size, views, draw),
         views,
         pair,
         claim,

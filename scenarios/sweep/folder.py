@@ -101,7 +101,7 @@ def _read(text: str | None, point: Point) -> PointResult | None:
     return PointResult(point.fields, point.index, point.seed, found.status, found.error, algorithms, attacks)
 
 
-def _write(found: Iterable[PointResult], varied: Sequence[str], path: Path) -> None:
+def write_table(found: Iterable[PointResult], varied: Sequence[str], path: Path) -> None:
     """The table as Parquet, in order of points, and attacks.parquet beside it where there were attacks on records."""
     ordered = sorted(found, key=lambda one: one.point)
     rows = [(one, row) for one in ordered for row in one.rows]
@@ -209,7 +209,7 @@ class Points:
         while True:
             found = [one for k, text in texts.items() if (one := _read(text, self.points[k])) is not None]
             if found:
-                _write(found, self.varied, self.folder / TABLE)
+                write_table(found, self.varied, self.folder / TABLE)
             now = self._texts()
             if now == texts:
                 return len(found)

@@ -97,7 +97,7 @@ class _ClusterGoneError(NetsimError):
 
 
 @dataclass(frozen=True)
-class _Order:
+class Order:
     """The order to a worker: the point, whether its folder is kept, and the directory of the command."""
 
     point: Point
@@ -106,7 +106,7 @@ class _Order:
     directory: str
 
 
-def _at_worker(run_point: _RunPoint, order: _Order) -> Answer:
+def at_worker(run_point: _RunPoint, order: Order) -> Answer:
     """Run a point in a worker. In a process with several threads it waits for its turn: libraries' threads are
     limited for the process as a whole, and the order of their sums is part of the result."""
     here, there = order.versions, versions()
@@ -129,7 +129,7 @@ def _kernels() -> str:
     return ", ".join(sorted({str(one["architecture"]) for one in found if "architecture" in one}))
 
 
-class _Cluster:
+class Cluster:
     """Runs points on the workers of a Dask `client`. A worker that is killed takes no other point with it."""
 
     def __init__(self, run_point: _RunPoint, client: Any, points: Points, keep: bool, progress: Progress) -> None:
@@ -157,9 +157,9 @@ class _Cluster:
         done: SimpleQueue[Any] = SimpleQueue()
         open_: dict[Any, Point] = {}
         for point in left:
-            order = _Order(point, self.keep, self.versions, self.directory)
+            order = Order(point, self.keep, self.versions, self.directory)
             key = f"netsim-point-{point.index}-{uuid4().hex}"
-            future = self.client.submit(_at_worker, self.run_point, order, key=key, pure=False)
+            future = self.client.submit(at_worker, self.run_point, order, key=key, pure=False)
             future.add_done_callback(done.put)
             open_[future] = point
         try:
@@ -264,9 +264,9 @@ def run_sweep(
     with held(folder, command, shared=shard is not None, drafts=(folder, folder / DONE)):
         prepare(folder, sweep, base, command)
         workers = (
-            _Processes(_one_point, jobs, kept, sweep.keep, progress)
+            _Processes(one_point, jobs, kept, sweep.keep, progress)
             if client is None
-            else _Cluster(_one_point, client, kept, sweep.keep, progress)
+            else Cluster(one_point, client, kept, sweep.keep, progress)
         )
         known = {point.index: kept.result(point) for point in share}
         results = {k: one for k, one in known.items() if one is not None and one.status == "complete"}
@@ -322,7 +322,7 @@ def _looked_at(point: Point) -> tuple[list[tuple[str, object, str, str]], float]
     return [], sum(one.seconds for one in costs.values() if not math.isnan(one.seconds))
 
 
-def _one_point(point: Point, keep: Path | None) -> PointResult:
+def one_point(point: Point, keep: Path | None) -> PointResult:
     """Run one point, in one thread; its error in words in place of raising it.
 
     Its own loops stay in this process: in a worker of Dask, joblib would hand them to the cluster again.

@@ -20,7 +20,7 @@ def test_the_table_is_what_the_code_says():
 
 
 def test_every_kind_has_one_section():
-    named = [kind for of in reference._by_module().values() for kind in of]
+    named = [kind for of in reference.by_module().values() for kind in of]
     assert sorted(named) == sorted(kinds() - {"planted_fault", "python"})  # of the gallery, and of one's own
 
 
@@ -28,10 +28,10 @@ def test_every_exported_algorithm_is_in_the_table():
     assert set(re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE)) == {one.__name__ for one in exported()}
 
 
-@pytest.mark.parametrize("module", reference._by_module())
+@pytest.mark.parametrize("module", reference.by_module())
 def test_a_file_says_where_it_is_from_and_what_is_claimed_if_anything_is(module):
-    of = reference._by_module()[module]
-    section = reference._of_file(module, of)
+    of = reference.by_module()[module]
+    section = reference.section_of(module, of)
     examples = [one for name, one in EXAMPLES.items() if name.partition(",")[0] in of]
     assert examples
     assert "Source" in section

@@ -38,7 +38,7 @@ def sources():
 
 def test_every_verdict_and_every_word_in_its_place_is_in_the_glossary():
     terms = re.findall(r"^\| \*\*([^*]+)\*\* \| [^|]{20,} \|$", GLOSSARY, flags=re.MULTILINE)
-    wanted = {one.value for one in Verdict} | set(words._MARKS) | set(get_args(Name))
+    wanted = {one.value for one in Verdict} | set(words.MARKS) | set(get_args(Name))
     wanted |= set(get_args(Outcome))
     assert sorted(terms) == sorted(wanted)
 

@@ -53,7 +53,7 @@ _BOLDEST = 0.75
 """Largest share of the wealth that a bet may lose."""
 
 
-def _tilted_losses(product: Product, theta: float, samples: int, rng: np.random.Generator) -> Array:
+def tilted_losses(product: Product, theta: float, samples: int, rng: np.random.Generator) -> Array:
     """Independent losses of the Laplace coordinates together, (samples,), from the density ∝ P·e^{θL}; θ > −½.
 
     One uniform number per coordinate and sample. Noise y ≤ 0 has loss s: an atom of weight ½e^{θs}. Noise y ≥ s has
@@ -100,8 +100,8 @@ def epsilon_interval(
     known = product.closed_epsilon(delta)
     if known is not None and (not product.shifts or delta in (0, 1) or not product.finite):
         return Interval(known, known, known, confidence)
-    plan = _plan(product, product_epsilon(product, delta), waves)
-    sample = _Sample.of(plan, samples, rng)
+    plan = planned(product, product_epsilon(product, delta), waves)
+    sample = Sample.of(plan, samples, rng)
     unit, of_values = plan.unit(delta), _ROUNDING * plan.most
     # lower end: 0 where nothing is proven; upper end: at most what Chernoff's bound and the largest loss give
     low, high = unit * (1 + _ROUNDING) + of_values, unit * (1 - _ROUNDING) - of_values
@@ -143,6 +143,13 @@ class _Plan:
         """δ/B."""
         return math.exp(math.log(delta) - self.log_scale)
 
+    def values(self, losses: Array, epsilon: float) -> Array:
+        """W_ε/B = e^{−θ(L − ε₀) − κ_G(θ)} D(ε − L) at each loss."""
+        theta, m = self.theta, self.product.mu_squared
+        with np.errstate(divide="ignore", over="ignore"):
+            log_d = np.log(_hockey_stick(math.sqrt(m), epsilon - losses))
+            return np.exp(log_d - theta * (losses - self.epsilon) - m * theta * (1 + theta) / 2)
+
     def control(self, losses: Array) -> Array:
         """H − E_θ[H] at each loss, by Horner's rule."""
         if not self.waves.size:
@@ -156,22 +163,17 @@ class _Plan:
 
 
 @lru_cache(maxsize=16)
-def _plan(product: Product, epsilon: float, waves: int) -> _Plan:
+def planned(product: Product, epsilon: float, waves: int) -> _Plan:
     theta = saddle_for(product, epsilon).theta
     if waves > 0:
         step, a, mean, remainder = _control(product, theta, epsilon, waves)
         least, most = mean - remainder, mean + remainder
     else:
         step, a, mean = 0.0, np.empty(0, dtype=np.complex128), 0.0
-        least, most = 0.0, _highest(theta)
+        least, most = 0.0, math.exp(-theta * math.log1p(1 / theta)) / (1 + theta)  # θ^θ/(1 + θ)^{1+θ}
     reach = min((most - least) / 8, 1 / theta)
     room = reach * math.exp(theta * reach)  # |∂W_ε/∂ε| ≤ B·e^{θ(ε₀ − ε)}
     return _Plan(product, theta, epsilon, float(step), a, mean, float(least - room), float(most + room), float(reach))
-
-
-def _highest(theta: float) -> float:
-    """Maximum of e^{−θx}(1 − e^{−x}): θ^θ/(1 + θ)^{1+θ}."""
-    return math.exp(-theta * math.log1p(1 / theta)) / (1 + theta)
 
 
 def _control(product: Product, theta: float, epsilon: float, most: int) -> tuple[float, ComplexArray, float, float]:
@@ -212,7 +214,7 @@ def _window(laplace: Product, theta: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class _Sample:
+class Sample:
     """Losses drawn, the control at each, and the variance of V at ε₀ of the samples before each (for stakes)."""
 
     plan: _Plan
@@ -221,17 +223,17 @@ class _Sample:
     variances: Array
 
     @classmethod
-    def of(cls, plan: _Plan, samples: int, rng: np.random.Generator) -> "_Sample":
+    def of(cls, plan: _Plan, samples: int, rng: np.random.Generator) -> "Sample":
         if samples < 2:
             raise PrivacyError(f"samples = {samples!r}: must be at least 2")
-        losses = _tilted_losses(plan.product, plan.theta, samples, rng)
+        losses = tilted_losses(plan.product, plan.theta, samples, rng)
         control = plan.control(losses)
-        variances = _predicted(_values(plan, losses, plan.epsilon) - control, (plan.most - plan.least) / 2)
+        variances = predicted(plan.values(losses, plan.epsilon) - control, (plan.most - plan.least) / 2)
         return cls(plan, losses, control, variances)
 
     def values(self, epsilon: float) -> Array:
         """V_ε/B of each sample."""
-        return _values(self.plan, self.losses, epsilon) - self.control
+        return self.plan.values(self.losses, epsilon) - self.control
 
     def above(self, values: Array, mean: float, alpha: float) -> bool:
         """Test of E[values] > mean: whether it is proven at level α; values are independent, ≥ 0, maybe unbounded."""
@@ -254,14 +256,6 @@ def _edge(proven: Callable[[float], bool], far: float, near: float) -> float:
     return near if proven(near) else boundary(proven, far, near)
 
 
-def _values(plan: _Plan, losses: Array, epsilon: float) -> Array:
-    """W_ε/B = e^{−θ(L − ε₀) − κ_G(θ)} D(ε − L)."""
-    theta, m = plan.theta, plan.product.mu_squared
-    with np.errstate(divide="ignore", over="ignore"):
-        log_d = np.log(_hockey_stick(math.sqrt(m), epsilon - losses))
-        return np.exp(log_d - theta * (losses - plan.epsilon) - m * theta * (1 + theta) / 2)
-
-
 def _hockey_stick(mu: float, u: Array) -> Array:
     """D(u) = E[(1 − e^{u−G})₊] for G ~ N(μ²/2, μ²), u of either sign: D(−e) = 1 − e^{−e} + e^{−e}D(e)."""
     below = np.minimum(u, 0.0)
@@ -269,7 +263,7 @@ def _hockey_stick(mu: float, u: Array) -> Array:
     return np.exp(below) * tail - np.expm1(below)
 
 
-def _predicted(values: Array, room: float) -> Array:
+def predicted(values: Array, room: float) -> Array:
     """Variance of the values before each, and of no other, so that bets stay fair; room²/4 is a first guess."""
     count = np.arange(1, values.size + 1)
     means = np.cumsum(values) / count

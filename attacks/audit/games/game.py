@@ -17,7 +17,7 @@ from typing import Literal, Self
 import numpy as np
 from scipy import special, stats
 
-from attacks.audit.accounting.intervals import clopper_pearson, error_rate
+from attacks.audit.accounting.intervals import clopper_pearson, error_rate, wilson_lower
 from netsim.arrays import Array, Mask
 from netsim.errors import PrivacyError
 
@@ -153,8 +153,8 @@ class _Table:
         trials = 2 * self.size
         right = np.minimum(self.below[0][:, None] + self.above[1][None, :], 2) / 2
         wrong = np.minimum(self.below[1][:, None] + self.above[0][None, :], 2 - 2 * right) / 2
-        p = self._wilson(right * trials, (right + wrong) * trials)
-        q = self._wilson((right + wrong) * trials, np.full_like(right, trials))
+        p = wilson_lower(right * trials, (right + wrong) * trials, self.caution)
+        q = wilson_lower((right + wrong) * trials, np.full_like(right, trials), self.caution)
         low, high = self.candidates[:, None], self.candidates[None, :]
         delta = self.delta / 2 * ((low > -np.inf) + np.where(high < np.inf, 1.0, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -166,17 +166,9 @@ class _Table:
     def event(self, hits: Array, alarms: Array) -> float:
         """Threshold of the event that promises most, by the shares of its own world and of the other."""
         size = np.full_like(hits, self.size)
-        hit = self._wilson(np.minimum(hits, 1) * size, size)
-        alarm = 1 - self._wilson((1 - np.minimum(alarms, 1)) * size, size)
+        hit = wilson_lower(np.minimum(hits, 1) * size, size, self.caution)
+        alarm = 1 - wilson_lower((1 - np.minimum(alarms, 1)) * size, size, self.caution)
         return float(self.candidates[int(np.argmax((hit - self.delta) / alarm))])
-
-    def _wilson(self, successes: Array, trials: Array) -> Array:
-        """Wilson's lower bound of a rate: quick, and only roughly valid."""
-        z = self.caution
-        with np.errstate(divide="ignore", invalid="ignore"):
-            p = np.where(trials > 0, successes / trials, 0.0)
-        spread = z * np.sqrt(np.maximum(trials * p * (1 - p), 0.0) + z * z / 4)
-        return (trials * p + z * z / 2 - spread) / (trials + z * z)
 
 
 def candidates(scores_0: Array, scores_1: Array) -> Array:

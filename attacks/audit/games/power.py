@@ -102,7 +102,7 @@ class Plan:
             return (
                 f"low power: a claim of {show(self.claim_epsilon, 4)} that is really "
                 f"{show(doubled.epsilon, 4)} would be "
-                f"refuted in {_percent(doubled.power)} of audits at best; {_percent(_WANTED)} takes "
+                f"refuted in {percent(doubled.power)} of audits at best; {percent(_WANTED)} takes "
                 f"{_count(doubled.trials_needed)} trials"
             )
         return None
@@ -122,7 +122,7 @@ class Plan:
         return (
             f"{start}a claim of {show(self.claim_epsilon, 4)} that is really {show(doubled.epsilon, 4)} "
             "would be refuted in "
-            f"{_percent(doubled.power)} of audits if all of it is in one Laplace release; many small releases show "
+            f"{percent(doubled.power)} of audits if all of it is in one Laplace release; many small releases show "
             "it less."
         )
 
@@ -240,7 +240,7 @@ def _fewest(power: Callable[[int], float]) -> float:
     return float(high)
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """Share in per cent, never rounded to 0 % or 100 %."""
     if share > 0.99:
         return "more than 99 %"

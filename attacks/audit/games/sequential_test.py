@@ -54,7 +54,7 @@ class _Bets(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Block:
+class Block:
     """Trials that are settled together: sorted scores of those whose coin showed 0, and 1."""
 
     zeros: Array
@@ -84,7 +84,7 @@ class _Block:
 
 
 @dataclass(frozen=True)
-class _AtFaceValue:
+class AtFaceValue:
     """Bettor that takes a score s for the loss ln p₁/p₀, whose sign is wrong with probability σ(−|s|), σ(s) = 1/(1 +
     e^{−s}).
 
@@ -101,7 +101,7 @@ class _AtFaceValue:
         """Bettor whose stake grows with the loss without a cap."""
         return cls(epsilons, delta, np.full(epsilons.size, np.inf))
 
-    def taught(self, past: _Block) -> Self:
+    def taught(self, past: Block) -> Self:
         """Bettor with the `most` that would have grown past wealth most (δ > 0); silent where none would."""
         sizes = np.concatenate(past.at_face_value)
         sizes = sizes[np.isfinite(sizes)]
@@ -112,7 +112,7 @@ class _AtFaceValue:
         grown = np.stack([one.settle(past).gain for one in tries])
         return type(self)(self.epsilons, self.delta, np.where(grown.max(axis=0) > 0, most[grown.argmax(axis=0)], 0.0))
 
-    def settle(self, block: _Block) -> _Bets:
+    def settle(self, block: Block) -> _Bets:
         cap = np.minimum(self._ruin, np.maximum(self.most, self.epsilons))
         right, wrong = block.at_face_value
         won, spoken_right = self._sum(right, cap, 1)
@@ -143,7 +143,7 @@ def _log_share(loss: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class _Learner:
+class Learner:
     """Bettor with a threshold and a stake per world and ε: score < `low` names world 0, ≥ `high` world 1."""
 
     epsilons: Array
@@ -160,7 +160,7 @@ class _Learner:
         return cls(epsilons, delta, nothing - np.inf, nothing + np.inf, nothing, nothing)
 
     @classmethod
-    def taught(cls, epsilons: Array, delta: float, past: _Block) -> Self:
+    def taught(cls, epsilons: Array, delta: float, past: Block) -> Self:
         """Bettor with the thresholds and stakes that would have grown past wealth most, with some doubt."""
         if past.zeros.size == 0 or past.ones.size == 0:
             return cls.silent(epsilons, delta)
@@ -183,7 +183,7 @@ class _Learner:
             np.where(speaks_1, stakes_1[rows, best_1], 0.0),
         )
 
-    def settle(self, block: _Block) -> _Bets:
+    def settle(self, block: Block) -> _Bets:
         x = np.exp(-self.epsilons)
         right_0, wrong_0, _, _ = block.counts(self.low)
         _, _, wrong_1, right_1 = block.counts(self.high)
@@ -332,7 +332,7 @@ class SequentialTest:
     def result(self) -> SequentialTestResult:
         """Result by now; the trials since the last look are settled by the bets that stand."""
         coins, scores = _joined(self._waiting)
-        books = self._books if self.over or coins.size == 0 else self._books.after(_Block.of(coins, scores))
+        books = self._books if self.over or coins.size == 0 else self._books.after(Block.of(coins, scores))
         return books.result()
 
     @property
@@ -342,11 +342,11 @@ class SequentialTest:
 
     def _look(self, coins: _Coins, scores: Array) -> None:
         self._past.append((coins, scores))
-        self._books = self._books.after(_Block.of(coins, scores))
+        self._books = self._books.after(Block.of(coins, scores))
         trials = self._books.trials
         if trials >= self._lesson and not self.over:
             self._past = [_joined(self._past)]
-            self._books = self._books.taught(_Block.of(*self._past[0]))
+            self._books = self._books.taught(Block.of(*self._past[0]))
             self._lesson = trials + trials // _LEARN
         self._next = trials + max(trials // _LOOK, 4)
 
@@ -363,8 +363,8 @@ class _Books:
 
     claim: int
     alpha: float
-    face: _AtFaceValue
-    learner: _Learner
+    face: AtFaceValue
+    learner: Learner
     log_face: Array
     log_learner: Array
     rejected: Mask
@@ -380,8 +380,8 @@ class _Books:
         return cls(
             claim=int(np.searchsorted(grid, claim_epsilon)),
             alpha=alpha,
-            face=_AtFaceValue.bold(grid, delta),
-            learner=_Learner.silent(grid, delta),
+            face=AtFaceValue.bold(grid, delta),
+            learner=Learner.silent(grid, delta),
             log_face=nothing,
             log_learner=nothing,
             rejected=np.zeros(grid.size, dtype=np.bool_),
@@ -396,7 +396,7 @@ class _Books:
         """ln of the mean of both bettors' wealth, for each ε."""
         return np.logaddexp(self.log_face, self.log_learner) - math.log(2)
 
-    def after(self, block: _Block) -> "_Books":
+    def after(self, block: Block) -> "_Books":
         face, learned = self.face.settle(block), self.learner.settle(block)
         speaker = face if self.log_face[self.claim] >= self.log_learner[self.claim] else learned
         then = replace(
@@ -412,10 +412,10 @@ class _Books:
         at = self.refuted_at if self.refuted_at is not None or not refuted else then.trials
         return replace(then, rejected=rejected, refuted_at=at)
 
-    def taught(self, past: _Block) -> "_Books":
+    def taught(self, past: Block) -> "_Books":
         """Books with bets learned from all trials so far."""
         grid, delta = self.face.epsilons, self.face.delta
-        return replace(self, face=self.face.taught(past), learner=_Learner.taught(grid, delta, past))
+        return replace(self, face=self.face.taught(past), learner=Learner.taught(grid, delta, past))
 
     def result(self) -> SequentialTestResult:
         grid, proven = self.face.epsilons, int(np.append(~self.rejected, True).argmax())

@@ -102,7 +102,7 @@ class WorstCaseNoise(np.random.Generator):
         return one
 
 
-class RoundedAway(np.random.Generator):
+class _RoundedAway(np.random.Generator):
     """What a random codec draws: in the first half of the replicas, whatever has a fraction is rounded up."""
 
     def __init__(self, source: np.random.Generator) -> None:
@@ -204,11 +204,11 @@ class Aiming:
 
     def worst_case(self, transcripts: int = TRANSCRIPTS) -> Sample:
         """Transcripts with noise of the worst signs."""
-        sample = self.simulate(WORST_CASE, transcripts, None, RoundedAway)
+        sample = self.simulate(WORST_CASE, transcripts, None, _RoundedAway)
         for _ in range(_PASSES):
             aims = [Aim.of(a, b) for a, b in self._replayed(sample) if isinstance(a.noise, _AIMED)]
             noise = partial(WorstCaseNoise, aims=aims)
-            sample = self.simulate(WORST_CASE, transcripts, noise, RoundedAway)
+            sample = self.simulate(WORST_CASE, transcripts, noise, _RoundedAway)
         return sample
 
     def tilted(self, delta: float, transcripts: int = WEIGHTED) -> Sample:

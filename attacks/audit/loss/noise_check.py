@@ -152,7 +152,8 @@ class Draws(NamedTuple):
         """Make each release again and again of the values that it had, every time by a generator of its own."""
         again = list[Release]()
         for k, release in enumerate(releases):
-            some = _resized(release, -(-DRAWS // (2 * len(releases) * release.value.shape[-1])))
+            replicas = -(-DRAWS // (2 * len(releases) * release.value.shape[-1]))
+            some = _of_replicas(release, np.arange(replicas) % len(release.value))
             times = min(_MOST_TIMES, max(2, -(-DRAWS // (len(releases) * some.value.size))))
             law, rngs = cast(Mechanism, some.mechanism), np.random.default_rng(k).spawn(times)
             again += [replace(some, observed=law.release(some.value.copy(), rng)) for rng in rngs]
@@ -192,11 +193,6 @@ def _somebodys(law: object) -> bool:
 def _first(release: Release, replicas: int) -> Release:
     """Release cut to the first replicas, where no number of the mechanism is an array; else as it is."""
     return _of_replicas(release, np.arange(min(replicas, len(release.value))))
-
-
-def _resized(release: Release, replicas: int) -> Release:
-    """Release of so many replicas, each again and again, where no number of the mechanism is an array."""
-    return _of_replicas(release, np.arange(replicas) % len(release.value))
 
 
 def _of_replicas(release: Release, which: npt.NDArray[np.intp]) -> Release:

@@ -159,7 +159,7 @@ class _Apart(Exception):  # noqa: N818
     """The code decides for all transcripts of a group by the values of some: each has to be replayed by itself."""
 
 
-class _History(NamedTuple):
+class History(NamedTuple):
     """One history as it explains a group: ln p(h) f, −∞ where it does not, numbers with a density; (replicas,).
     `sent`: how many messages it sends as they were sent."""
 
@@ -168,7 +168,7 @@ class _History(NamedTuple):
     sent: Array
 
     @classmethod
-    def of(cls, group: _Group, log_chance: float, found: Replayed) -> "_History":
+    def of(cls, group: _Group, log_chance: float, found: Replayed) -> "History":
         """A replay of the whole group."""
         replicas = len(group.at)
         visible = ((c.message, c.visible) for c in found.comparisons)
@@ -179,20 +179,24 @@ class _History(NamedTuple):
         one = _Likelihood.of(found, replicas)
         return cls(log_chance + one.log_density, one.numbers, sent + np.isfinite(one.log_density))
 
+    def total(self, numbers: Array) -> Array:
+        """ln of the sum of histories, one a row, with so many numbers that have a density; (replicas,)."""
+        return np.asarray(special.logsumexp(np.where(self.numbers == numbers, self.terms, -math.inf), axis=0))
 
-_Read = Callable[[_Group, Hypothesis], Iterator[tuple[Any, _History]]]
+
+_Read = Callable[[_Group, Hypothesis], Iterator[tuple[Any, History]]]
 """Histories of a group under a hypothesis, each with what makes its coins anew."""
 
 
 def _listing(agent: int, most: int) -> _Read:
     """Every history."""
 
-    def read(group: _Group, hypothesis: Hypothesis) -> Iterator[tuple[Callable[[], Coins], _History]]:
+    def read(group: _Group, hypothesis: Hypothesis) -> Iterator[tuple[Callable[[], Coins], History]]:
         def one(coins: Coins) -> tuple[Coins, Replayed]:
             return coins, replay(group.sample.view, agent, hypothesis, coins)
 
         for chance, (coins, found) in every(one, most):
-            yield partial(Coins.of, coins.history), _History.of(group, chance, found)
+            yield partial(Coins.of, coins.history), History.of(group, chance, found)
 
     return read
 
@@ -200,12 +204,12 @@ def _listing(agent: int, most: int) -> _Read:
 def _drawing(agent: int, count: int) -> _Read:
     """So many histories that are drawn, the same for all transcripts."""
 
-    def read(group: _Group, hypothesis: Hypothesis) -> Iterator[tuple[Callable[[], DrawnCoins], _History]]:
+    def read(group: _Group, hypothesis: Hypothesis) -> Iterator[tuple[Callable[[], DrawnCoins], History]]:
         for k in range(count):
             make = partial(drawn_coins, k)
             coins = make()
             found = replay(group.sample.view, agent, hypothesis, coins)
-            yield make, _History.of(group, coins.log_chance, found)
+            yield make, History.of(group, coins.log_chance, found)
 
     return read
 
@@ -215,20 +219,20 @@ def drawn_coins(number: int) -> DrawnCoins:
     return DrawnCoins(np.random.default_rng((_DRAWN, number)))
 
 
-def _together(group: _Group, agent: int, hypothesis: Hypothesis, read: _Read) -> _History:
+def _together(group: _Group, agent: int, hypothesis: Hypothesis, read: _Read) -> History:
     """All histories of a group, (histories, replicas). `_Apart` where transcripts alone are explained otherwise.
 
     Of each transcript one history is looked at: what decides for all by the values of one is seen unless it does so
     at so few histories that hardly any of them is drawn.
     """
     made, found = zip(*read(group, hypothesis), strict=True)
-    whole = _History(*(np.array([getattr(one, name) for one in found]) for name in _History._fields))
+    whole = History(*(np.array([getattr(one, name) for one in found]) for name in History._fields))
     rng = np.random.default_rng(len(group.at))
     for k in range(len(group.at)) if len(group.at) > 1 else ():
         one = _Group(group.sample.replica(k), [0], group.ending)
         h = int(rng.integers(len(made)))
         coins = made[h]()
-        alone = _History.of(one, 0.0, replay(one.sample.view, agent, hypothesis, coins))
+        alone = History.of(one, 0.0, replay(one.sample.view, agent, hypothesis, coins))
         alone = alone._replace(terms=alone.terms + coins.log_chance)
         pairs = zip(alone, (rows[h, k] for rows in whole), strict=True)
         if not all(np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in pairs):
@@ -236,7 +240,7 @@ def _together(group: _Group, agent: int, hypothesis: Hypothesis, read: _Read) ->
     return whole
 
 
-def _ratio(true: _History, other: _History) -> Array:
+def _ratio(true: History, other: History) -> Array:
     """ln of the ratio of two sums over histories, ∞ where the other world has none; (replicas,)."""
     fewest = _fewest(true)
     if np.any(np.isinf(fewest)):
@@ -245,17 +249,12 @@ def _ratio(true: _History, other: _History) -> Array:
         )
     if np.any(_fewest(other) < fewest):
         raise AttackError("the other world sends what noise made here without noise, but for rounding")
-    return _total(true, fewest) - _total(other, fewest)
+    return true.total(fewest) - other.total(fewest)
 
 
-def _fewest(found: _History) -> Array:
+def _fewest(found: History) -> Array:
     """Fewest numbers with a density of those histories that explain it, ∞ if none does; (replicas,)."""
     return np.min(np.where(np.isneginf(found.terms), math.inf, found.numbers), axis=0, initial=math.inf)
-
-
-def _total(found: _History, numbers: Array) -> Array:
-    """ln of the sum of histories with so many numbers that have a density; (replicas,)."""
-    return np.asarray(special.logsumexp(np.where(found.numbers == numbers, found.terms, -math.inf), axis=0))
 
 
 class _Losses(NamedTuple):
@@ -269,7 +268,7 @@ class _Losses(NamedTuple):
     unlisted: str | None = None
 
 
-def _losses(
+def losses_of(
     samples: Sequence[Sample], agent: int, true: Hypothesis, other: Hypothesis, *, listed: bool = True
 ) -> _Losses:
     """Losses of transcripts of one replica each under `true`."""
@@ -302,7 +301,7 @@ def _of_histories(
     *,
     alone: bool = False,
 ) -> tuple[Array, int, int]:
-    """Losses for who does not know the coins, and `_Losses.histories` and `tried`."""
+    """Losses for who does not know the coins, and `Losses.histories` and `tried`."""
     secret, most, tried = np.zeros(len(samples)), 1, 1
     groups = _grouped(samples, agent, endings, alone)
     each = min(HISTORIES, max(64, 4 * HISTORIES // len(groups)))  # transcripts of other times are replayed apart
@@ -338,7 +337,7 @@ def _scores(
     for group in _grouped(samples, agent, endings, alone):
         zero, one = (_together(group, agent, f, _drawing(agent, count)) for f in hypotheses)
         fewest = np.minimum(_fewest(zero), _fewest(one))
-        ends = [_total(found, np.where(np.isinf(fewest), -1.0, fewest)) for found in (zero, one)]
+        ends = [found.total(np.where(np.isinf(fewest), -1.0, fewest)) for found in (zero, one)]
         farther = np.max(one.sent, axis=0) - np.max(zero.sent, axis=0)
         neither = np.isinf(fewest)
         with np.errstate(invalid="ignore"):
@@ -371,7 +370,7 @@ def price_of_secret(
     public = looks[0][0].view.public
     if not public.codec.lossless or looks[0][0].view.shared or public.query_time(agent) is None:
         raise AttackError("what is sent is rounded, has noise that neighbors share, or is sent at random times")
-    seen = [_losses(some, agent, *pair) for some, pair in zip(looks, orders, strict=True)]
+    seen = [losses_of(some, agent, *pair) for some, pair in zip(looks, orders, strict=True)]
     unlisted = next((one.unlisted for one in seen if one.unlisted), None)
     if unlisted is not None and not bounded:
         raise AttackError(unlisted)
@@ -389,7 +388,7 @@ def price_of_secret(
         plain, aimed = ([simulate(world, first + 2 * k + way) for k in range(tosses)] for way in (0, 1))
         more = range(tosses, tosses if unlisted is None else plainly)  # a game wants some where pure ε does not
         plains.append(plain + [simulate(world, first + 2 * k) for k in more])
-        drawn, others = (_losses(one, agent, *pair, listed=unlisted is None) for one in (plain, aimed))
+        drawn, others = (losses_of(one, agent, *pair, listed=unlisted is None) for one in (plain, aimed))
         seen += [drawn, others]
         weights = np.array([0.0 if one.log_weights is None else float(np.sum(one.log_weights)) for one in aimed])
         for losses, tilted, ends in ((drawn.known, others.known, known), (drawn.secret, others.secret, secret)):

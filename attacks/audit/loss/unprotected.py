@@ -91,7 +91,7 @@ def _inexplicable(other: Replayed, releases: Sequence[Array], again: _Again) -> 
     missing[possible & ~np.isfinite(missing)] = 0.0
     # what may be rounding may be noise too: twice the noise, in another field, may be more than rounding
     rounding = np.where(possible, np.fmax(effects[1], np.abs(missing)), effects[1])
-    explained = _Explained(missing, effects[0], rounding)
+    explained = Explained(missing, effects[0], rounding)
 
     def left(messages: int) -> Mask:
         return explained.left(messages) & other.comparisons[messages - 1].judged
@@ -175,7 +175,7 @@ def _effects(
     return np.stack(columns, axis=-1), rounding
 
 
-class _Explained(NamedTuple):
+class Explained(NamedTuple):
     """What of the `missing` numbers noise explains: `effects` of one standard deviation each, and `rounding`.
 
     A sum of squares: each number's rest in units of its rounding, and the noise in units of `_FAR`. Were all rests
@@ -410,7 +410,7 @@ def _why(comparison: Comparison, own: Answer | None) -> str:
     carries = f"no noise protects it: it carries the agent's own {answer}; {size}"
     if (factor := _multiple(difference, here - there)) is not None:
         return f"{carries}, {show(factor, 4)} times the difference of the {answer}s"
-    if _combined(difference, here, there):
+    if combined(difference, here, there):
         return f"{carries}, by multiples of the {answer}s that change with the transcript, as clipping makes them"
     return f"no noise protects it: {size}, and by more than a multiple of the agent's last {answer}"
 
@@ -426,7 +426,7 @@ def _multiple(difference: Array, answer: Array) -> float | None:
         return factor if rest <= _ALIKE * float(np.max(np.abs(difference))) else None
 
 
-def _combined(difference: Array, here: Array, there: Array) -> bool:
+def combined(difference: Array, here: Array, there: Array) -> bool:
     """Whether difference = a·here − b·there in every transcript; with fewer than three coordinates any vector is."""
     with np.errstate(all="ignore"):
         if difference.shape[-1] < 3 or not all(np.all(np.isfinite(x)) for x in (difference, here, there)):

@@ -79,7 +79,7 @@ OWN = "a file of your own"
 
 
 @dataclass(frozen=True)
-class Facts:
+class _Facts:
     """`records` and `dimension` are None where the user says how many; of a set of images they are those of the two
     classes that are the default. `task` is what its labels are; `source` whose it is, `url` its page."""
 
@@ -91,46 +91,46 @@ class Facts:
     url: str | None = None
 
 
-FACTS: dict[str, Facts] = {
-    "digits": Facts(
+FACTS: dict[str, _Facts] = {
+    "digits": _Facts(
         "images of handwritten digits, 8×8", 360, 64, "Alpaydin, Kaynak 1998; comes with netsim",
         CC_BY, f"{UCI}80/optical+recognition+of+handwritten+digits",
     ),
-    "breast_cancer": Facts(
+    "breast_cancer": _Facts(
         "tumours, malignant or benign", 569, 30, "Wolberg, Mangasarian, Street 1995; comes with netsim",
         CC_BY, f"{UCI}17/breast+cancer+wisconsin+diagnostic",
     ),
-    "synthetic": Facts("two classes, or real targets", None, None, DRAWN, "does not apply"),
-    "sensors": Facts("real targets: measurements of one point", None, None, DRAWN, "does not apply"),
-    "mnist": Facts(
+    "synthetic": _Facts("two classes, or real targets", None, None, DRAWN, "does not apply"),
+    "sensors": _Facts("real targets: measurements of one point", None, None, DRAWN, "does not apply"),
+    "mnist": _Facts(
         "images of handwritten digits, 28×28", 12_665, 784, "LeCun, Cortes, Burges 1998", "CC BY-SA 3.0",
         "https://yann.lecun.com/exdb/mnist/",
     ),
-    "fashion_mnist": Facts(
+    "fashion_mnist": _Facts(
         "images of clothes, 28×28", 12_000, 784, "Xiao, Rasul, Vollgraf 2017", "MIT",
         "https://github.com/zalandoresearch/fashion-mnist",
     ),
-    "cifar10_cat_dog": Facts(
+    "cifar10_cat_dog": _Facts(
         "images of cats and dogs, 32×32, colour", 10_000, 3_072, "Krizhevsky 2009", UNSTATED,
         "https://www.cs.toronto.edu/~kriz/cifar.html",
     ),
-    "ijcnn1": Facts(
+    "ijcnn1": _Facts(
         "two classes, of an engine's signals", 49_990, 22, "Prokhorov 2001; LIBSVM", UNSTATED,
         "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html",
     ),
-    "covtype": Facts(
+    "covtype": _Facts(
         "forest cover, lodgepole pine or another", 581_012, 54, "Blackard 1998", CC_BY, f"{UCI}31/covertype"
     ),
-    "adult": Facts(
+    "adult": _Facts(
         "persons who earn more than $50,000, or not", 30_162, 104, "Becker, Kohavi 1996", CC_BY, f"{UCI}2/adult"
     ),
-    "libsvm": Facts("two classes, or real targets", None, None, OWN, "its own"),
-    "csv": Facts("two classes, or real targets", None, None, OWN, "its own"),
+    "libsvm": _Facts("two classes, or real targets", None, None, OWN, "its own"),
+    "csv": _Facts("two classes, or real targets", None, None, OWN, "its own"),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Stored:
+class _Stored:
     """One part of a set in the data folder. `files` of the form in which it is there, or, where it is not, of the one
     that a download fetches; `present`; `original`: it is, or would be, as published."""
 
@@ -140,17 +140,17 @@ class Stored:
     original: bool
 
 
-def facts(name: str) -> Facts:
+def facts(name: str) -> _Facts:
     """You get a `ScenarioError` for a name that no set has, which says the nearest one."""
     if name not in FACTS:
         raise unknown("name", name, FACTS)
     return FACTS[name]
 
 
-def stored(name: str, cache: Cache | None = None) -> tuple[Stored, ...]:
+def stored(name: str, cache: Cache | None = None) -> tuple[_Stored, ...]:
     """The parts of a set that is kept in the data folder; none of one that needs no file from there."""
     facts(name)
-    place, loader, found = cache or Cache(), LOADERS[name], list[Stored]()
+    place, loader, found = cache or Cache(), LOADERS[name], list[_Stored]()
     options = inspect.signature(loader).parameters
     parts: tuple[Part, ...] = get_args(Part) if "part" in options else ("train",)
     for part in parts if "cache" in options else ():
@@ -164,7 +164,7 @@ def stored(name: str, cache: Cache | None = None) -> tuple[Stored, ...]:
         there = [all((place.folder / one.path).is_file() for one in layout) for layout in layouts]
         at = there.index(True) if True in there else 0
         files = tuple(place.folder / one.path for one in layouts[at])
-        found.append(Stored(part, files, True in there, at == 0))
+        found.append(_Stored(part, files, True in there, at == 0))
     return tuple(found)
 
 

@@ -1,6 +1,6 @@
 """One agent as a process: the algorithm's coroutine on a `LiveNode` whose network is its ends of TCP links.
 
-An agent has an `Errand`. On the coordinator's machine it is forked by a `nursery` that has loaded the libraries
+An agent has an `Errand`. On the coordinator's machine it is forked by a `_nursery` that has loaded the libraries
 (`python -m netsim.readers.deployed.agent`); elsewhere it is a process by itself, which reads its errand from a file
 (`… agent FILE`, or `-`: the standard input). It logs what it does, with nobody's values; its estimates, queries and
 releases go to the coordinator alone, in its report.
@@ -128,7 +128,7 @@ class _Scaled(selectors.DefaultSelector):
 
 
 # ── the agent ───────────────────────────────────────────────────────────────────────────────────────────
-class AgentProcess:
+class _AgentProcess:
     """An agent's run, from its errand to its report."""
 
     def __init__(self, errand: Errand, loop: RealLoop) -> None:
@@ -309,7 +309,7 @@ def run(errand: Errand) -> None:
 
     async def whole() -> None:
         with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
-            await AgentProcess(errand, loop).live()
+            await _AgentProcess(errand, loop).live()
 
     loop.run_until_complete(whole())
 
@@ -319,7 +319,7 @@ BORN = struct.Struct("<ii")
 255, or minus the signal)."""
 
 
-def nursery() -> None:
+def _nursery() -> None:
     """Forks a process for every errand on standard input, so that libraries are loaded once, and says on standard
     output which it is and how it ended. Ends with its input, and all of them with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the coordinator's
@@ -416,4 +416,4 @@ def _end_with_input() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(alone(sys.argv[1]) if len(sys.argv) > 1 else nursery())
+    sys.exit(alone(sys.argv[1]) if len(sys.argv) > 1 else _nursery())

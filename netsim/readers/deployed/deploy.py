@@ -122,10 +122,10 @@ def deploy(
     folder.mkdir(parents=True, exist_ok=True)
     loop = RealLoop(settings.speed)
     with outer_loop_hidden(), contextlib.closing(loop):
-        return _Coordinator(simulation, folder, settings, watch, packet_log, loop).run()
+        return Coordinator(simulation, folder, settings, watch, packet_log, loop).run()
 
 
-class _Coordinator:
+class Coordinator:
     """One deployed run while it happens."""
 
     def __init__(
@@ -181,7 +181,7 @@ class _Coordinator:
                 raise
             interrupted = True
             whole.cancel()
-            self._stop()
+            self.stop()
             reports = self._keep(asyncio.wait_for(self._reported(), ENDING * self.settings.speed))
             with contextlib.suppress(SimulationError, asyncio.TimeoutError):
                 self.loop.run_until_complete(reports)
@@ -446,11 +446,11 @@ class _Coordinator:
                 agent.counted = number
                 self.total += 1
                 if self.total == stopping.activations or number == stopping.per_agent:
-                    self._stop()
+                    self.stop()
                     answer = LAST
             writer.write(answer)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         """The walk is over, or the run was interrupted: agents report what they have."""
         self.stopped = True
         if self.relay is not None:

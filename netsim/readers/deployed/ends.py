@@ -39,9 +39,9 @@ from netsim.transcript.frames import (
 from netsim.transcript.message import HEADER_BYTES, Kind, Message
 
 RUN_BYTES = 16
-_GREETING = struct.Struct(f"<{RUN_BYTES}sqq")
+GREETING = struct.Struct(f"<{RUN_BYTES}sqq")
 """The run's number, and of which number on the sender of this wants exchanges and direct messages."""
-GREETING_BYTES = HEADER_BYTES + _GREETING.size
+GREETING_BYTES = HEADER_BYTES + GREETING.size
 PATIENCE = 10.0
 """Real seconds that a stranger, or a neighbor that dials, has for its greeting."""
 HANDSHAKE = 60.0
@@ -96,7 +96,7 @@ class Door:
             file.said(sender, receiver, self._now(), at, data, life)
 
 
-class End:
+class _End:
     """One link as this agent has it: what it sent, what it has had, and the connection of the moment."""
 
     def __init__(self, agent: int, neighbor: int, home: "Home") -> None:
@@ -116,7 +116,7 @@ class End:
 
     def greeting(self) -> bytes:
         """What this end begins a connection with."""
-        body = _GREETING.pack(self._home.run, *self._wants.values())
+        body = GREETING.pack(self._home.run, *self._wants.values())
         return head(self.agent, self.neighbor, HELLO, 0, len(body)) + body
 
     def begins(self, transport: asyncio.Transport, frame: Frame) -> FrameReader:
@@ -125,7 +125,7 @@ class End:
             self.transport.abort()  # of its former life
         if self._home.door is not None:
             self._home.door.opened(self.neighbor)
-        _, exchanges, directs = _GREETING.unpack(frame.body)
+        _, exchanges, directs = GREETING.unpack(frame.body)
         self._said.clear()
         wanted = {CODES["exchange"]: exchanges, CODES["direct"]: directs}
         for one in self.sent:
@@ -241,7 +241,7 @@ class Home:
             if policy.deadline is None
             else Inbox.of(clock, agent, neighbors, policy)
         )
-        self.ends = {j: End(agent, j, self) for j in neighbors}
+        self.ends = {j: _End(agent, j, self) for j in neighbors}
         self.channels = {(agent, j): end for j, end in self.ends.items()}
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._order, self._waiting = list(reversed(order)), dict[int, list[tuple[Message, Enter]]]()
@@ -255,7 +255,7 @@ class Home:
         assert agent == self.agent
         return partial(self.pass_on, tuple(self.ends.values()))
 
-    def pass_on(self, ends: tuple[End, ...], message: Message) -> None:
+    def pass_on(self, ends: tuple[_End, ...], message: Message) -> None:
         """Send a message on these links: now, or in a walk after all that the agent does before it waits."""
         values = message.values
         kind = self._kinds.get((message.kind, *values))
@@ -371,7 +371,7 @@ class Incoming(asyncio.BufferedProtocol):
 class Connection(Incoming):
     """One TCP connection, of a neighbor or (until it has greeted) of anybody. `end`: whom this agent dialed."""
 
-    def __init__(self, home: Home, end: End | None = None) -> None:
+    def __init__(self, home: Home, end: _End | None = None) -> None:
         super().__init__(home.buffer)
         self._home, self._end, self._dialed = home, end, end is not None
         self._begun, self._reader = bytearray(), cast("FrameReader | None", None)
@@ -423,7 +423,7 @@ class Connection(Incoming):
         """Whether this is a neighbor's greeting; nobody else is heard further."""
         transport, end = self._transport, self._end
         assert transport is not None
-        frame = greeting_in(data)
+        frame = _greeting_in(data)
         if frame is None or frame.receiver != self._home.agent:
             return self._refuse("it greets as no agent does")
         if not hmac.compare_digest(frame.body[:RUN_BYTES], self._home.run):
@@ -453,12 +453,12 @@ class Connection(Incoming):
             self._transport.abort()
 
 
-def greeting_in(data: bytes) -> Frame | None:
+def _greeting_in(data: bytes) -> Frame | None:
     """The greeting that these bytes are, or None."""
     sender, receiver, kind, number, length = HEAD.unpack(data[:HEADER_BYTES])
-    if kind != HELLO or number or length != _GREETING.size:
+    if kind != HELLO or number or length != GREETING.size:
         return None
     body = data[HEADER_BYTES:GREETING_BYTES]
-    if min(_GREETING.unpack(body)[1:]) < 0:
+    if min(GREETING.unpack(body)[1:]) < 0:
         return None
     return Frame(sender, receiver, HELLO, 0, 0, data, 0)

@@ -70,7 +70,7 @@ def _scenario(scale: float) -> dict[str, object]:
     }
 
 
-class Inferred(NamedTuple):
+class _Inferred(NamedTuple):
     """An agent's gradients as they follow from the capture: how many, and their median relative error."""
 
     agent: int
@@ -107,14 +107,14 @@ class _Tapped:
         return found
 
     @cached_property
-    def inferred(self) -> list[Inferred]:
+    def inferred(self) -> list[_Inferred]:
         """What follows of each agent's gradients; each is compared with the agent's own, clipped, at that point.
 
         You need the data of all agents for the comparison, and for nothing else.
         """
         clip = cast(PrivateGradientDescent, self.view.public.algorithm).clip
         assert clip is not None
-        found: list[Inferred] = []
+        found: list[_Inferred] = []
         estimates = through_differences(self.view)
         for agent, objective in enumerate(self.experiment.problem.objectives):
             own = [one for one in estimates if one.agent == agent]
@@ -123,7 +123,7 @@ class _Tapped:
                 float(np.linalg.norm(one.gradient - truth) / np.linalg.norm(truth))
                 for one, truth in zip(own, truths, strict=True)
             ]
-            found.append(Inferred(agent, len(own), float(np.median(off))))
+            found.append(_Inferred(agent, len(own), float(np.median(off))))
         return found
 
     @cached_property

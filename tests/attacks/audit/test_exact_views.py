@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.exact_views import Priced, _hessian_of
+from attacks.audit.exact_views import Priced
 from attacks.probe import recorded
 from benchmarks.views import FAULTS, Case, Seen, dense
 from benchmarks.views import STDDEV as GOSSIPED
@@ -294,11 +294,3 @@ def test_what_is_not_linear_is_refused_and_says_why() -> None:
     laplace = replace(DESCENT, noise="laplace")
     with pytest.raises(AttackError, match="laplace"):
         priced(run_of(problem, RING, laplace)).pairs()
-
-
-def test_hessians_are_those_of_quadratics_only() -> None:
-    problem = quadratics()
-    H = _hessian_of(problem.objectives[0], 2)
-    assert H is not None
-    np.testing.assert_allclose(H, problem.objectives[0].hessian(np.zeros(2)))
-    assert _hessian_of(LogisticLoss(np.eye(2), np.array([1.0, -1.0]), 0.1), 2) is None

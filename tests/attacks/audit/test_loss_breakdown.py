@@ -11,7 +11,7 @@ from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.exact import ExactLoss
 from attacks.audit.loss.wire_fields import UnprotectedField
-from attacks.audit.loss_breakdown import MOST_LEVELS, Breakdown, _audited_levels
+from attacks.audit.loss_breakdown import MOST_LEVELS, Breakdown
 from netsim.algorithms import Dpp2, PrivateGradientDescent, SecretSharing
 from netsim.algorithms.planted_faults import SentBefore
 from netsim.schedules import Constant, Geometric
@@ -190,7 +190,7 @@ def audited():
 def test_it_proves_no_more_than_is_true_at_any_activation(audited):
     """The differences are constant, so the true pure ε by the end of round k is the sum of prices until then."""
     prices = {k: part.spent.most for k, part in audited.loss_breakdown.breakdown.activations.items()}
-    levels = _audited_levels(audited.exact, 0.0, CONFIDENCE, np.random.default_rng(1))
+    levels = audited.loss_breakdown.audited
     for level in levels:
         true = sum(price for k, price in prices.items() if k <= level.activation)
         assert 0 <= level.epsilon <= min(true, level.ceiling)

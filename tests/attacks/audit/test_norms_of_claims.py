@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.pair import _estimated
+from attacks.audit.pair import estimated
 from netsim import topology
 from netsim.algorithms import DAdmm, Dmsp, PrivateGradientDescent, RAdmm, RandomPenaltyAdmm
 from netsim.claims import ORDERS, Adjacency
@@ -34,7 +34,7 @@ def costs(algorithm, norm, name, curvature=None):
     slope = CHANGE * direction(name, DIMENSION, 1, norm)
     other = Tilted(own, slope) if curvature is None else Bent(own, slope, curvature, 1.0)
     sample = worlds(simulation, AGENT, other, 6)(0, 0)
-    return claim, _estimated(compare_worlds(sample, AGENT, own, other), claim.delta)[0]
+    return claim, estimated(compare_worlds(sample, AGENT, own, other), claim.delta)[0]
 
 
 @pytest.mark.parametrize("norm", ORDERS)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss.comparison import Reproduced, compare_worlds
 from attacks.audit.loss.exact import ExactLoss
-from attacks.audit.pair import FIRST_CHUNK, _estimated, families, near, observed, search
+from attacks.audit.pair import FIRST_CHUNK, estimated, families, near, observed, search
 from netsim import topology
 from netsim.algorithms import DiaDSP, IcAdmm
 from netsim.algorithms.planted_faults import HalfNoise, L1L2MixUp, OneScalar, SecondMessage, WrongClip
@@ -90,7 +90,7 @@ def test_laplace_noise_costs_the_norm_that_it_protects(norm):
     own = simulation.problem.objectives[AGENT]
     one = Tilted(own, direction("coordinate", DIMENSION))
     sample = worlds(simulation, AGENT, own, 3)(0, 0)
-    cost, _ = _estimated(compare_worlds(sample, AGENT, own, one), 0.0)
+    cost, _ = estimated(compare_worlds(sample, AGENT, own, one), 0.0)
     times = {"l1": 1.0, "l2": math.sqrt(DIMENSION), "linf": float(DIMENSION)}[norm]
     assert found.winner.epsilon == pytest.approx(times * cost, rel=1e-6)
 
@@ -105,7 +105,7 @@ def test_of_all_signs_it_finds_the_worst_whatever_the_data():
     sample = worlds(simulation, AGENT, own, 2)(0, FIRST_CHUNK)
     known = Reproduced.of(sample, AGENT, own)
     all_signs = (np.array(signs) for signs in product((-1.0, 1.0), repeat=DIMENSION))
-    costs = [_estimated(known.compared(Tilted(own, signs), scored=False), 0.0)[0] for signs in all_signs]
+    costs = [estimated(known.compared(Tilted(own, signs), scored=False), 0.0)[0] for signs in all_signs]
     space = Moved(AGENT, own, 1.0, "linf", None, observed(sample, AGENT, own), rng)
     found = search(sample, AGENT, own, space, delta=0.0, budget=40)
     assert found.winner.epsilon == pytest.approx(max(costs), rel=1e-9)
@@ -154,7 +154,7 @@ def test_its_estimate_is_the_audits(algorithm, delta):
     sample = worlds(simulation, AGENT, other, 5)(0, 0)
     explained = compare_worlds(sample, AGENT, own, other)
     audited = ExactLoss.of([explained], delta, 0.95).epsilon.estimate
-    assert _estimated(explained, delta)[0] == pytest.approx(audited, rel=1e-6)
+    assert estimated(explained, delta)[0] == pytest.approx(audited, rel=1e-6)
 
 
 def test_one_replay_of_the_truth_serves_all_candidates():

@@ -9,7 +9,7 @@ from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss import secret_coins
 from attacks.audit.loss.exact import SINGLES
 from attacks.audit.pair import Pair
-from attacks.audit.private_coins import _rare
+from attacks.audit.private_coins import rare_sending
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.codecs import Float32
@@ -80,7 +80,7 @@ class TestRareTosses:
     @pytest.mark.parametrize("kind", ["uniform", "integer", "number"])
     def test_its_sound_twin_is_sound(self, kind):
         simulation, pair = quadratic_world(Gate(kind, bare=False))
-        assert _rare(worlds(simulation, 1, pair.hypotheses[1], 4)(0, SINGLES), 1, pair.hypotheses) is None
+        assert rare_sending(worlds(simulation, 1, pair.hypotheses[1], 4)(0, SINGLES), 1, pair.hypotheses) is None
 
     def test_what_may_be_sent_in_the_other_world_at_another_toss_is_no_leak(self):
         """Randomized response, be it of a likely history or of one that a single toss turns."""
@@ -95,10 +95,10 @@ class TestRareTosses:
 
         simulation, pair = quadratic_world(Response())
         sample = worlds(simulation, 1, pair.hypotheses[1], 4)(0, SINGLES)
-        assert _rare(sample, 1, pair.hypotheses) is None
+        assert rare_sending(sample, 1, pair.hypotheses) is None
         bare, pair = quadratic_world(Gate("uniform"))
         sample = worlds(bare, 1, pair.hypotheses[1], 4)(0, SINGLES)
-        assert "10⁻⁶" in _rare(sample, 1, pair.hypotheses)
+        assert "10⁻⁶" in rare_sending(sample, 1, pair.hypotheses)
 
 
 @dataclass(frozen=True)

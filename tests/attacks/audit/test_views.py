@@ -13,16 +13,16 @@ from scipy import stats
 from attacks.audit.pair import Pair, resemblance
 from attacks.audit.trained import Scored, ViewScores
 from attacks.audit.views import (
+    Coins,
+    Rule,
     Tally,
     View,
     ViewsResult,
-    _choose_rule,
-    _Coins,
-    _e_bh,
-    _hasse,
-    _log_e_value,
-    _Rule,
     audit_views,
+    choose_rule,
+    e_bh,
+    hasse,
+    log_e_value,
 )
 from attacks.inference import GradientEstimate, infer
 from netsim import topology
@@ -39,7 +39,7 @@ from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.transcript import Transcript
 from netsim.transcript.message import Record
-from scenarios.stages.worlds import _seen_by, look, views_of
+from scenarios.stages.worlds import look, seen_by, views_of
 
 
 def claim_of(epsilon, delta=0.0):
@@ -118,13 +118,13 @@ class TestOrder:
 
     def test_only_the_next_larger_ones_are_linked(self):
         edges = {("a", "ab"), ("b", "ab"), ("ab", "abc"), ("also a", "ab")}
-        assert set(_hasse(self.VIEWS).edges) == edges
-        assert nx.ancestors(_hasse(self.VIEWS), "abc") == {"a", "b", "ab", "also a"}
+        assert set(hasse(self.VIEWS).edges) == edges
+        assert nx.ancestors(hasse(self.VIEWS), "abc") == {"a", "b", "ab", "also a"}
 
     def test_what_was_not_recorded_is_not_contained(self):
         recorded = np.ones((5, 5), dtype=bool)
         recorded[0, 2] = False
-        assert set(_hasse(self.VIEWS, recorded).edges) == {("a", "abc"), ("b", "ab"), ("ab", "abc"), ("also a", "ab")}
+        assert set(hasse(self.VIEWS, recorded).edges) == {("a", "abc"), ("b", "ab"), ("ab", "abc"), ("also a", "ab")}
 
     def scored(self, **quality):
         rng = np.random.default_rng(0)
@@ -287,7 +287,7 @@ def test_both_worlds_are_those_of_the_audit():
 
     simulation, pair = world(TellsOneNeighbor(2), topology.ring(4))
     views = views_of(simulation, 1, "nodes")
-    door = _seen_by(simulation, 1, pair.hypotheses[1], 20, views)(1, 3)[0]
+    door = seen_by(simulation, 1, pair.hypotheses[1], 20, views)(1, 3)[0]
     audited = worlds(simulation, 1, pair.hypotheses[1], 20)(1, 3).view
     ours, theirs = (
         [(r.event, r.sender, r.number, *(v.tobytes() for v in r.values.values())) for r in seen.at_node(1)]
@@ -296,7 +296,7 @@ def test_both_worlds_are_those_of_the_audit():
     assert ours == theirs
 
 
-ALWAYS = _Rule(0.5, 0.5, 0.0)
+ALWAYS = Rule(0.5, 0.5, 0.0)
 """Guesses every coin by a score of 0 or 1."""
 
 
@@ -304,7 +304,7 @@ ALWAYS = _Rule(0.5, 0.5, 0.0)
 @settings(max_examples=150, deadline=None)
 def test_e_bh_is_its_definition(log_e, alpha):
     """The largest k such that k of the e-values are at least K/(αk); these are rejected."""
-    found = _e_bh(np.array(log_e), alpha)
+    found = e_bh(np.array(log_e), alpha)
     ranked = sorted(log_e, reverse=True)
     count = len(log_e)
     sizes = [k for k in range(1, count + 1) if ranked[k - 1] >= math.log(count / alpha) - math.log(k)]
@@ -315,7 +315,7 @@ def test_e_bh_is_its_definition(log_e, alpha):
 
 def test_e_bh_refuses_what_is_no_level():
     with pytest.raises(PrivacyError, match="alpha"):
-        _e_bh(np.zeros(3), 1.0)
+        e_bh(np.zeros(3), 1.0)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.0), (1.0, 0.05), (3.0, 0.01)])
@@ -325,7 +325,7 @@ def test_the_mean_e_value_of_what_spends_all_of_the_claim_is_one(epsilon, delta)
     right = delta + (1 - delta) / (1 + math.exp(-epsilon))
     tallies = [Tally(k, coins - k, coins, coins) for k in range(coins + 1)]
     chances = stats.binom.pmf(np.arange(coins + 1), coins, right)
-    mean = sum(c * math.exp(_log_e_value(t, epsilon, delta)) for c, t in zip(chances, tallies, strict=True))
+    mean = sum(c * math.exp(log_e_value(t, epsilon, delta)) for c, t in zip(chances, tallies, strict=True))
     assert mean == pytest.approx(1.0, abs=1e-9)
 
 
@@ -333,16 +333,16 @@ def test_the_mean_e_value_of_what_spends_all_of_the_claim_is_one(epsilon, delta)
 def test_stopping_favors_no_world(trials_0, trials_1):
     """Who always bets on one world gains nothing on average, however few trials that world has."""
     rng = np.random.default_rng(0)
-    worlds = [_Coins.toss(trials_0, trials_1, rng).world for _ in range(4000)]
+    worlds = [Coins.toss(trials_0, trials_1, rng).world for _ in range(4000)]
     gains = [2 * int(world.sum()) - world.size for world in worlds]
     assert abs(np.mean(gains)) < 4.5 * np.std(gains) / math.sqrt(len(gains))
 
 
 def test_the_ceiling_is_all_right():
-    coins = _Coins.toss(300, 300, np.random.default_rng(1))
+    coins = Coins.toss(300, 300, np.random.default_rng(1))
     tally = coins.tally(ALWAYS, np.zeros(300), np.ones(300))
     assert (tally.right, tally.wrong) == (coins.world.size, 0)
-    assert _log_e_value(tally, 1.0, 0.0) == _log_e_value(
+    assert log_e_value(tally, 1.0, 0.0) == log_e_value(
         Tally(coins.world.size, 0, coins.world.size, coins.trials), 1.0, 0.0
     )
 
@@ -363,9 +363,9 @@ def test_the_false_discovery_rate_stays_at_or_below_nominal(dependent):
         if dependent:
             zero[:7], one[:7] = zero[0], one[0]
         zero[7:], one[7:] = _responses(2.0, (3, count), rng)
-        coins = _Coins.toss(count, count, rng)
-        log_e = [_log_e_value(coins.tally(ALWAYS, z, o), 1.0, 0.0) for z, o in zip(zero, one, strict=True)]
-        found = _e_bh(np.array(log_e), alpha)
+        coins = Coins.toss(count, count, rng)
+        log_e = [log_e_value(coins.tally(ALWAYS, z, o), 1.0, 0.0) for z, o in zip(zero, one, strict=True)]
+        found = e_bh(np.array(log_e), alpha)
         shares.append(found[:7].sum() / max(found.sum(), 1))
         power.append(found[7:].mean())
     room = 4 * np.std(shares) / math.sqrt(repetitions)
@@ -377,18 +377,18 @@ def test_a_rule_is_chosen_for_its_claim():
     """Scores of a Laplace release: against a larger claim only rarer, surer guesses pay."""
     rng = np.random.default_rng(2)
     zero, one = rng.laplace(0, 0.25, 4000), rng.laplace(1, 0.25, 4000)
-    small, large = _choose_rule(zero, one, 1.0, 0.0), _choose_rule(zero, one, 3.0, 0.0)
+    small, large = choose_rule(zero, one, 1.0, 0.0), choose_rule(zero, one, 3.0, 0.0)
     assert small.low <= small.high
     assert large.high - large.low > small.high - small.low
     assert small.promise > large.promise > 0
-    nothing = _choose_rule(zero, zero[::-1], 1.0, 0.0)
+    nothing = choose_rule(zero, zero[::-1], 1.0, 0.0)
     assert nothing.promise <= 0
 
 
 def test_infinite_scores_are_scores_and_nan_is_none():
     zero, one = np.full(50, -np.inf), np.full(50, np.inf)
-    rule = _choose_rule(zero, one, 2.0, 0.0)
-    coins = _Coins.toss(50, 50, np.random.default_rng(0))
+    rule = choose_rule(zero, one, 2.0, 0.0)
+    coins = Coins.toss(50, 50, np.random.default_rng(0))
     assert coins.tally(rule, zero, one).right == coins.world.size
     with pytest.raises(PrivacyError, match="NaN"):
-        _choose_rule(np.array([np.nan]), one, 2.0, 0.0)
+        choose_rule(np.array([np.nan]), one, 2.0, 0.0)

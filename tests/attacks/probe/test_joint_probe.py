@@ -276,7 +276,6 @@ def test_arrays_that_fit_the_runs_own_dimension_only():
 
     run = ran(Scaled())
     found = probe_network(run.views[0])
-    assert found.per_coordinate
     assert found.seen
     assert worst(found, run) < 1e-8
 

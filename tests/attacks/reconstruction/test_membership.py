@@ -12,7 +12,7 @@ from attacks.closed_form.descent import through_differences
 from attacks.inference import Evidence, infer
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.informed import BatchLaw, Population
-from attacks.reconstruction.membership import Membership, ProductRatio, RankedScores, _tail
+from attacks.reconstruction.membership import Membership, ProductRatio, RankedScores, upper_tail
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent
 from netsim.errors import AttackError
@@ -161,7 +161,7 @@ def test_tail_of_two_coordinates_by_direct_convolution():
             lambda y, x=x: 0.5 * np.exp(-y) * above(b, x - (abs(y - a) - y)), 0, 60, points=[a], limit=400
         )
         exact = 0.5 * above(b, x - a) + inner
-        assert _tail(Product(0.0, (a, b)), x) == pytest.approx(exact, abs=2e-3)
+        assert upper_tail(Product(0.0, (a, b)), x) == pytest.approx(exact, abs=2e-3)
 
 
 ROUNDS, BATCH, STEP = 6, 5, 0.5

@@ -17,8 +17,8 @@ from attacks.reconstruction.gradient_inversion import (
     IDLG,
     GradInversion,
     InvertingGradients,
-    _by_lowest,
-    _by_sign,
+    labels_by_lowest,
+    labels_by_sign,
 )
 from attacks.reconstruction.one_record import LogisticRecord
 from netsim import topology
@@ -171,13 +171,13 @@ def test_the_rule_of_signs():
     model = MLP((64, 32, 10))
     held = secret(model, *digits(0, 4, 9))
     wanted = held.case.evidence.gradients.swapaxes(0, 1)
-    labels, sound = _by_sign(held.case.known, wanted, np.zeros_like(wanted[:, 0]))
+    labels, sound = labels_by_sign(held.case.known, wanted, np.zeros_like(wanted[:, 0]))
     assert sound.all()
     assert list(labels[0]) == [0, 4, 9]
-    assert list(_by_lowest(held.case.known, wanted, 3)[0]) == [0, 4, 9]
+    assert list(labels_by_lowest(held.case.known, wanted, 3)[0]) == [0, 4, 9]
     twice = secret(model, *(np.concatenate(p) for p in zip(digits(5), digits(5, skip=1), strict=True)))
     equal = twice.case.evidence.gradients.swapaxes(0, 1)
-    assert not _by_sign(twice.case.known, equal, np.zeros_like(equal[:, 0]))[1].any()
+    assert not labels_by_sign(twice.case.known, equal, np.zeros_like(equal[:, 0]))[1].any()
     noisy = secret(Softmax(64, 10), *digits(3), stddev=1.0, replicas=5)
     assert "the label is a guess in" in attacked(IDLG(), noisy)[0].open
 
@@ -190,7 +190,9 @@ def test_labels_that_noise_may_have_told_are_not_called_sound(model, stddev):
     records, labels = rng.uniform(0, 1, (pairs, 1, 16)), rng.choice(model.classes, (pairs, 1))
     gradients = model.gradient(0.3 * rng.standard_normal((pairs, model.dimension)), records, model.targets(labels))
     heard = gradients + stddev * rng.standard_normal(gradients.shape)
-    received, sound = _by_sign(Known(model, 1, value_range=(0.0, 1.0)), heard[:, None], np.full_like(heard, stddev))
+    received, sound = labels_by_sign(
+        Known(model, 1, value_range=(0.0, 1.0)), heard[:, None], np.full_like(heard, stddev)
+    )
     assert not np.any(sound & (received != labels)[:, 0])
     assert stddev > 1e-3 or np.mean(sound) > 0.95
 

@@ -5,17 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy import optimize, special, stats
+from scipy import optimize, stats
 
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.informed import Informed
-from attacks.score.robustness import (
-    approximate_bound,
-    gaussian_bound,
-    simulated_kappa,
-    zcdp_bound,
-)
+from attacks.score.robustness import approximate_bound, simulated_kappa
 from netsim.errors import PrivacyError
 from netsim.models import Linear, Logistic
 from tests.attacks.noisy import noisy_evidence, white_noise
@@ -25,6 +20,11 @@ FAMILY = 1e-3
 TRIALS = 3000
 NOISES = (0.25, 0.5, 1.0, 2.0, 4.0)
 SETTINGS = list(itertools.product(("gaussian", "laplace"), NOISES, (2, 3, 8, 32), (2, 6, 20), ("linear", "logistic")))
+
+
+def gaussian_bound(kappa, mu):
+    """Φ(Φ⁻¹(κ) + μ): what releases allow that are μ-GDP against the reference."""
+    return stats.norm.cdf(stats.norm.ppf(kappa) + mu)
 
 
 def play(law, noise, count, width, kind, broken=1.0, trials=TRIALS, seed=0):
@@ -119,9 +119,8 @@ def neyman_pearson(p, q, kappa):
 
 
 @pytest.mark.parametrize("kappa", [0.001, 0.05, 0.3, 0.5, 0.9])
-def test_bounds_hold_for_discrete_mechanisms_and_some_meet_them(kappa):
-    """Brute force: randomized response meets pure ε; a fine grid of two Gaussians meets Φ(Φ⁻¹(κ) + μ); and the
-    pair that (ε, δ) describes meets its bound."""
+def test_bounds_are_met_by_discrete_mechanisms(kappa):
+    """Brute force: randomized response meets pure ε, and the pair that (ε, δ) describes meets its bound."""
     for epsilon in (0.1, 1.0, 3.0):
         p = np.array([math.exp(epsilon), 1.0]) / (1 + math.exp(epsilon))
         assert neyman_pearson(p, p[::-1], kappa) == pytest.approx(approximate_bound(kappa, epsilon, 0.0), rel=1e-9)
@@ -130,28 +129,19 @@ def test_bounds_hold_for_discrete_mechanisms_and_some_meet_them(kappa):
         best = neyman_pearson(worst, worst[::-1], kappa)
         assert best == pytest.approx(approximate_bound(kappa, epsilon, delta), rel=1e-9)
         assert best >= approximate_bound(kappa, epsilon, 0.0) - 1e-12
-    for mu in (0.2, 1.0, 2.5):
-        edges = np.linspace(-9, 9 + mu, 3001)
-        p, q = (np.diff(stats.norm.cdf(edges, loc)) for loc in (mu, 0.0))
-        best = neyman_pearson(p, q, kappa)
-        assert best == pytest.approx(gaussian_bound(kappa, mu), rel=2e-3)
-        assert best <= zcdp_bound(kappa, mu**2 / 2) + 1e-9
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_bounds_hold_for_random_discrete_pairs(seed):
-    """Any pair on eight points, with its own ε, (ε, δ) curve and ρ: the best test is below every bound."""
+    """Any pair on eight points, with its own ε and (ε, δ) curve: the best test is below every bound."""
     rng = np.random.default_rng(seed)
     p, q = rng.dirichlet(np.full(8, 0.7)) + 1e-3, rng.dirichlet(np.full(8, 0.7)) + 1e-3
     p, q = p / p.sum(), q / q.sum()
     losses = np.log(p / q)
     epsilon = float(np.max(np.abs(losses)))
-    orders = np.geomspace(1.0001, 400, 400)
-    rho = max(float(special.logsumexp(a * np.log(p) + (1 - a) * np.log(q))) / (a - 1) / a for a in orders)
     for kappa in (0.01, 0.1, 0.4):
         best = neyman_pearson(p, q, kappa)
         assert best <= approximate_bound(kappa, epsilon, 0.0) + 1e-9
-        assert best <= zcdp_bound(kappa, rho) + 1e-9
         for share in (0.2, 0.6):
             e = share * epsilon
             delta = max(np.sum(np.maximum(a - math.exp(e) * b, 0)) for a, b in ((p, q), (q, p)))
@@ -159,16 +149,11 @@ def test_bounds_hold_for_random_discrete_pairs(seed):
 
 
 def test_limits():
-    assert gaussian_bound(0.3, 0.0) == pytest.approx(0.3)
-    assert gaussian_bound(0.3, math.inf) == 1.0
-    assert gaussian_bound(0.0, 5.0) == 0.0
     assert approximate_bound(0.2, 0.0, 0.0) == pytest.approx(0.2)
-    assert zcdp_bound(0.2, 0.0) == pytest.approx(0.2)
-    assert zcdp_bound(0.2, 9.0) == 1.0
     with pytest.raises(PrivacyError, match="kappa"):
-        gaussian_bound(1.2, 1.0)
-    with pytest.raises(PrivacyError, match="rho"):
-        zcdp_bound(0.1, -1.0)
+        approximate_bound(1.2, 1.0, 0.0)
+    with pytest.raises(PrivacyError, match="epsilon"):
+        approximate_bound(0.1, -1.0, 0.0)
 
 
 def test_kappa_by_simulation_bounds_the_best_guess():

@@ -1,13 +1,13 @@
 """All readings of one agent's packets."""
 
-from attacks.traffic.exchanges import _readings, settled
+from attacks.traffic.exchanges import readings, settled
 
 OFTEN = tuple(0.1 * k + 0.05 for k in range(80))
 TWICE = (0.0, 1.0, 2.0), (0.0, 1.0, 2.0)
 
 
 def read(*data, total=2, back=OFTEN, arrived=None):
-    return _readings(data, [back] * len(data), arrived, 9.0, total, None)
+    return readings(data, [back] * len(data), arrived, 9.0, total, None)
 
 
 def test_a_packet_on_one_link_alone_is_a_repetition():

@@ -12,8 +12,8 @@ from netsim.mechanisms import (
     gaussian_average_loss,
     laplace_average_loss,
     mixture_average_loss,
-    small_shift_ratio,
 )
+from tests.oracles.random_aggregators import small_shift_ratio
 
 SHIFTS = [1e-6, 0.01, 0.3, 1.0, 5.0, 30.0]
 

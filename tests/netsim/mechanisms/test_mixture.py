@@ -18,12 +18,24 @@ from netsim.mechanisms import (
     UniformLaplace,
     average_ratio,
     average_supremum_ratio,
-    small_shift_ratio,
-    supremum_formula,
 )
+from tests.oracles.random_aggregators import small_shift_ratio
 
 FALSE_ALARM = 1e-9
 ARRAYS = hnp.arrays(np.float64, (3, 2), elements=st.floats(-50, 50))
+
+
+def supremum_formula(shift: float, width: float, scale: float) -> float:
+    """(2.6) of Xiao 2019, Theorem 2.2.2, which states it as a bound on γ; it needs width > shift.
+
+    It is none, for Appendix D takes a smaller loss for the largest: at most ω and β of Fig. 2-1 it lies below, by up
+    to 0.003 at its shift of 0.001, and by 0.03 at ω = 1, β = 2 and a shift of 0.3. With F the distribution function
+    of the release, its two ∫∫Φ are F((ω − a)/2) − F(0) and F((ω + a)/2) − F(a).
+    """
+    s, r = shift / scale, width / scale
+    ends = np.array([[(r - s) / 2], [0.0], [(r + s) / 2], [s]])
+    up, zero, over, low = UniformLaplace(r, 1.0).quantiles(ends, np.zeros_like(ends))[:, 0].tolist()
+    return float(np.logaddexp(s + math.log(1 - 2 * (up - zero)), math.log(2 * (over - low)))) / s
 
 
 def exact(t: float, width: float, scale: float) -> tuple[float, float]:
@@ -246,8 +258,6 @@ class TestAverageSupremum:
         np.testing.assert_allclose(largest[t[:, 0] < 0], shift, rtol=1e-12)
 
     def test_conditions(self):
-        with pytest.raises(PrivacyError, match="width above the shift"):
-            supremum_formula(0.5, 0.5, 1.0)
-        for one in (average_ratio, average_supremum_ratio, supremum_formula):
+        for one in (average_ratio, average_supremum_ratio):
             with pytest.raises(PrivacyError, match="scale 0"):
                 one(1.0, 2.0, 0.0)

@@ -26,8 +26,8 @@ from netsim.network.links import ExchangePolicy, LinkLaw
 from netsim.node import Node
 from netsim.readers.deployed import namespaces, sniffer
 from netsim.readers.deployed.capture import CaptureFile, packets, rebuilt
-from netsim.readers.deployed.deploy import DeployedRunning, Deployment, DeploymentError, _Coordinator, checked, deploy
-from netsim.readers.deployed.ends import _GREETING, Home
+from netsim.readers.deployed.deploy import Coordinator, DeployedRunning, Deployment, DeploymentError, checked, deploy
+from netsim.readers.deployed.ends import GREETING, Home
 from netsim.readers.deployed.hosts import Host, Hosts, Place
 from netsim.readers.live import Downtime, PoissonClock
 from netsim.settings import NetworkSettings, Timing
@@ -243,15 +243,15 @@ def killing(agent: int, when: Callable[[DeployedRunning], bool]) -> Callable[[De
 
 @pytest.mark.slow
 def test_an_agent_that_was_killed_as_the_walk_ended_reports_what_it_had_done(tmp_path, monkeypatch):
-    simulation, stop, killed = EXAMPLES["walkman"].simulation(), _Coordinator._stop, []
+    simulation, stop, killed = EXAMPLES["walkman"].simulation(), Coordinator.stop, []
 
-    def stop_and_kill(self: _Coordinator) -> None:
+    def stop_and_kill(self: Coordinator) -> None:
         if not killed and (pid := self.agents[0].pid) is not None:
             os.kill(pid, signal.SIGKILL)
             killed.append(pid)
         stop(self)
 
-    monkeypatch.setattr(_Coordinator, "_stop", stop_and_kill)
+    monkeypatch.setattr(Coordinator, "stop", stop_and_kill)
     assert_same(deploy(simulation, tmp_path, Deployment(restart=True, patience=10)), simulation.run())
     assert killed
 
@@ -482,13 +482,13 @@ def test_after_a_break_nothing_is_missing_that_came_late(reordered, wanted):
     async def wants() -> int:
         home = Home(0, (1,), bytes(16), 4, FLOAT64, ExchangePolicy(), reordered=reordered)
         end = home.ends[1]
-        greeting = Frame(1, 0, 255, 0, 0, bytes(20) + _GREETING.pack(bytes(16), 0, 0), 0)
+        greeting = Frame(1, 0, 255, 0, 0, bytes(20) + GREETING.pack(bytes(16), 0, 0), 0)
         reader = end.begins(Mock(), greeting)
         for frame in reader.feed(
             named(direct(5, 0.0).sender, 0, tuple(direct(5, 0.0).values)) + encoded(direct(5, 0.0), 0)
         ):
             end.came(reader, frame)
-        return _GREETING.unpack(end.greeting()[20:])[2]
+        return GREETING.unpack(end.greeting()[20:])[2]
 
     assert asyncio.run(wants()) == wanted
 

@@ -11,9 +11,9 @@ from netsim.errors import ScenarioError
 from netsim.randomness import Streams
 from scenarios.certificate import certificate as module
 from scenarios.certificate import rows as kinds
-from scenarios.certificate.certificate import Certificate, _promises, cases, certify, failures, page, times
+from scenarios.certificate.certificate import Certificate, cases, certify, failures, page, promises, times
 from scenarios.certificate.rows import repeated
-from scenarios.certificate.worlds import SOUND, _twin
+from scenarios.certificate.worlds import SOUND, sound_twin
 
 DOCS = Path(__file__).parents[3] / "docs"
 WRITTEN = (DOCS / "certificate.json").read_text(encoding="utf-8")
@@ -38,7 +38,7 @@ def test_the_page_is_what_the_numbers_say():
 
 def test_what_too_few_repetitions_leave_open_is_said():
     """A rate may be up to its interval's upper end, and where that is above the nominal value it is not excluded."""
-    rates = [one.rate.interval.upper > one.nominal for one in _promises(CERTIFICATE)]
+    rates = [one.rate.interval.upper > one.nominal for one in promises(CERTIFICATE)]
     said = " ".join(page(CERTIFICATE).split())
     assert 0 < sum(rates) < len(rates)
     assert "**It holds**" not in said
@@ -80,7 +80,7 @@ def test_the_claims_are_tight():
 def test_a_twin_spends_its_claim_and_no_more(fault):
     """A claim a thousandth below the truth is refuted, so that the true one is as tight as can be. (The largest loss
     of `L1L2MixUp` is rare, and that of Gaussian noise unbounded.)"""
-    world = _twin(fault, 2.0)
+    world = sound_twin(fault, 2.0)
     assert world.truth == world.claim.epsilon == pytest.approx(2.0)
     assert world.audited(100, Streams(0)).judgement.verdict in (Verdict.CONSISTENT, Verdict.PROVEN)
     lower = replace(world, claim=replace(world.claim, epsilon=2.0 * 0.999))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from attacks.audit.games.game import play
-from benchmarks import _exam_adapters as adapters
-from benchmarks._exam_page import Exam, page
+from benchmarks import exam_adapters as adapters
+from benchmarks.exam_page import Exam, page
 from netsim.errors import PrivacyError, ScenarioError
 from netsim.randomness import Streams
 from scenarios.certificate import exam, rows

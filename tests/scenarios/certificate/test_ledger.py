@@ -19,7 +19,16 @@ from netsim.algorithms.secret_sharing import SumOfStates
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.certificate import ledger as keeping
-from scenarios.certificate.ledger import ENTRIES, FOLDER, _exact, chosen, rows, run_entry, stored_entry, write_page
+from scenarios.certificate.ledger import (
+    ENTRIES,
+    FOLDER,
+    chosen,
+    exact_in_words,
+    rows,
+    run_entry,
+    stored_entry,
+    write_page,
+)
 from scenarios.files.library import library
 from scenarios.results.audit import EpsilonExact
 from scenarios.results.findings import BROKEN, verdict
@@ -261,7 +270,7 @@ class TestPage:
     def test_exact_in_words(self):
         def bounds(lower, estimate, upper, by_formula=False):
             ends = {"lower": lower, "estimate": estimate, "upper": upper}
-            return _exact(EpsilonExact(**ends, by_formula=by_formula, upper_bound_only=False))
+            return exact_in_words(EpsilonExact(**ends, by_formula=by_formula, upper_bound_only=False))
 
         assert bounds(inf, inf, inf) == "∞"
         assert bounds(2.8, 2.93, inf, by_formula=True) == "2.93"
@@ -269,7 +278,7 @@ class TestPage:
         assert bounds(0.1, 0.15, 0.2) == "0.1 … 0.2"
         assert bounds(0.0, 0.15, 0.2) == "≤ 0.2"
         assert bounds(0.0, 0.15, inf) == "not known"
-        assert _exact(None) == "–"
+        assert exact_in_words(None) == "–"
 
 
 class TestCommittedPage:

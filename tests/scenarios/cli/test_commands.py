@@ -12,7 +12,7 @@ import netsim
 from scenarios.cli import app as commands_of
 from scenarios.cli.app import app
 from scenarios.cli.options import GROUPS
-from scenarios.cli.reference import _commands as commands_page
+from scenarios.cli.reference import PAGES
 from tests.scenarios.command import cli
 from tests.scenarios.small import SMALL
 
@@ -37,7 +37,7 @@ COMMANDS = leaves(get_command(app))
 @pytest.mark.parametrize("words", list(COMMANDS), ids=" ".join)
 def test_every_command_has_its_section_an_exit_status_and_an_example_that_its_parser_takes(words):
     command = COMMANDS[words]
-    section = commands_page().split(f"\n## `{' '.join(words)}`\n")[1].split("\n## ")[0]
+    section = PAGES["commands"]().split(f"\n## `{' '.join(words)}`\n")[1].split("\n## ")[0]
     assert command.help.splitlines()[0] in section
     for one in command.params:
         if one.param_type_name == "option" and not one.hidden:

@@ -14,7 +14,7 @@ from scenarios.schema import Links, Scenario, spec
 from scenarios.schema.spec import field_texts
 
 DOCS = Path(__file__).parents[3] / "docs"
-KINDS = {kind for _, _, root in reference.DOCUMENTS for kind in (root, *dict(reference._described(root)).values())}
+KINDS = {kind for _, _, root in reference.DOCUMENTS for kind in (root, *dict(reference.described(root)).values())}
 
 
 @pytest.mark.parametrize("page", reference.PAGES)
@@ -30,7 +30,7 @@ def models() -> dict[type[BaseModel], str]:
 
 
 def test_every_model_has_its_section_and_its_sentence():
-    page = reference._scenario()
+    page = reference.PAGES["scenario"]()
     for model, where in models().items():
         assert (model.__doc__ or "").strip(), model
         assert not where or f"## `{where}`" in page
@@ -39,7 +39,7 @@ def test_every_model_has_its_section_and_its_sentence():
 
 
 def test_kinds_bounds_defaults_and_meanings_are_there():
-    page = reference._scenario()
+    page = reference.PAGES["scenario"]()
     for row in (
         "| `topology` | a `kind` of `topology` | required | The graph of neighbors, and its mixing weights. |",
         "| `kind` | `ring` | required | Which of the possible kinds this is. |",
@@ -73,7 +73,7 @@ def test_every_type_and_every_field_has_a_docstring(kind):
 
 
 def test_a_path_is_the_way_through_the_document():
-    found = dict(reference._described(Results))
+    found = dict(reference.described(Results))
     assert {"algorithms[].audit.claim", "algorithms[].timeline.break", "algorithms[].measures.curves.NAME"} <= set(
         found
     )
@@ -81,7 +81,7 @@ def test_a_path_is_the_way_through_the_document():
 
 
 def test_values_are_in_the_words_of_a_file():
-    page = reference._results()
+    page = reference.PAGES["results"]()
     for row in (
         "| `edges` | list of [whole number, whole number] |",
         "| `from` | number |",

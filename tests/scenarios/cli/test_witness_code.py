@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.stages.witness import WitnessFile
+from scenarios.stages.witness_file import WitnessFile
 from tests.scenarios.command import cli
 from tests.scenarios.own_algorithm import MINE
 

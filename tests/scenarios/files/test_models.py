@@ -29,7 +29,7 @@ from scenarios.schema import (
     Target,
 )
 from scenarios.schema.load import expanded, parse
-from scenarios.schema.spec import _public_name
+from scenarios.schema.spec import public_name
 
 LIMITS = ("gt", "ge", "lt", "le", "min_length", "max_length", "pattern")
 TEXTS = ["yes", "0.2", "a # b", "- x", "DPP², ε ≤ 1: so", " led", "null", "~", "two\nlines", "'", '"', "[", "x" * 130]
@@ -87,7 +87,7 @@ def test_a_default_that_depends_on_other_fields_is_said():
 
 def test_python_words_are_the_files_words():
     for model in MODELS:
-        assert getattr(scenarios.schema, _public_name(model)) is model
+        assert getattr(scenarios.schema, public_name(model)) is model
     for name in ("eavesdropper-on-dp-recal", "radio-corner", "man-in-the-middle"):
         scenario = load(name)
         assert same(eval(repr(scenario), vars(scenarios.schema)), scenario)
@@ -156,7 +156,7 @@ def test_texts_and_values_of_any_kind_survive(text, values):
 
 # ── scenarios over every form of every field ────────────────────────────────────────────────────────────
 @pytest.mark.few(34)
-@pytest.mark.parametrize("model", MODELS, ids=_public_name)
+@pytest.mark.parametrize("model", MODELS, ids=public_name)
 def test_every_form_survives(model):
     """Drawn instances of every model that a file can hold, said and read again."""
     kept = [one for seed in range(3) if (one := _instance(model, random.Random(seed))) is not None]

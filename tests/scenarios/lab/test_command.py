@@ -41,7 +41,7 @@ def sent(scope: dict[str, Any], lessons: Any) -> list[Any]:
     async def receive() -> Any:
         return {"type": "http.request"}
 
-    asyncio.run(command._application(lessons, 2719, TOKEN)(scope, receive, send))
+    asyncio.run(command.application(lessons, 2719, TOKEN)(scope, receive, send))
     return found
 
 
@@ -122,8 +122,8 @@ def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_passed_over() -> N
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(ScenarioError, match="listens there"):
-            command._free_port(port)
-    assert command._free_port() in range(command.PORT, command.PORT + command.TRIED)
+            command.free_port(port)
+    assert command.free_port() in range(command.PORT, command.PORT + command.TRIED)
 
 
 @pytest.mark.slow

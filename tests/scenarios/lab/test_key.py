@@ -204,7 +204,7 @@ def test_a_question_is_done_once_it_is_right_and_one_wrong_answer_is_not_two() -
 def test_answers_are_kept_beside_challenges_on_one_sheet(lesson: Lesson, tmp_path: Path) -> None:
     defined = {**lesson.run(), "__file__": str(lesson.path)}
     for student, right in (("ada", False), (None, True)):
-        kept = course.Keeper(tmp_path / "new", course._joined_or_begun(tmp_path / "new", student))
+        kept = course.Keeper(tmp_path / "new", course.joined_or_begun(tmp_path / "new", student))
         kept.add(defined["question_1"], "9" if right else "8", right, defined)
     assert kept.student == "ada"
     kept.add(object(), "7", True, defined)  # no question of the lesson
@@ -215,9 +215,9 @@ def test_answers_are_kept_beside_challenges_on_one_sheet(lesson: Lesson, tmp_pat
     assert found.has("first-flag")
     assert examined(found, [lesson]) == ([], [])
     with pytest.raises(ScenarioError, match="is of student 'ada'"):
-        course._joined_or_begun(tmp_path / "new", "emmy")
+        course.joined_or_begun(tmp_path / "new", "emmy")
     with pytest.raises(ScenarioError, match="missing"):
-        course._joined_or_begun(tmp_path / "other", None)
+        course.joined_or_begun(tmp_path / "other", None)
 
 
 def test_answers_are_checked_with_the_challenges_command(lesson: Lesson, tmp_path: Path) -> None:

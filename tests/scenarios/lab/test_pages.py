@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.challenge.sheet import Sheet
-from scenarios.cli.lab import _free_port
+from scenarios.cli.lab import free_port
 from tests.scenarios.browser import Chromium
 from tests.scenarios.command import cli
 from tests.scenarios.lab.lessons import NAMES
@@ -44,7 +44,7 @@ def kept(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def served(kept: Path) -> Iterator[tuple[str, str]]:
     """The address of a lab that runs, and the ?token=… that opens it."""
-    port = _free_port()
+    port = free_port()
     words = [sys.executable, "-m", "scenarios.cli.app", "lab", "--headless", "--port", str(port)]
     words += ["--student", "ada", "--out", str(kept)]
     lab = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)

@@ -12,10 +12,11 @@ from netsim.claims import Adjacency
 from netsim.problems import load, logistic
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
-from scenarios.papers.measures import _slope, claimed, cost, diverged, vacuous_from
+from scenarios.papers.measures import claimed, cost, diverged, measured, vacuous_from
 from scenarios.results.curves import NotMeasuredError, curve
 from scenarios.results.over_time import budget
 from scenarios.results.tree import AlgorithmResult
+from scenarios.schema.checks import Slope
 from scenarios.schema.load import parse
 from tests.scenarios.filled import filled
 
@@ -40,7 +41,8 @@ def falling(ratio, rounds=50):
 
 @pytest.mark.parametrize("ratio", [0.5, 0.9, 0.99])
 def test_the_slope_of_a_geometric_curve_is_its_ratio(ratio):
-    assert _slope(entry(falling(ratio)), 0, None, 1e-12) == pytest.approx(math.log10(ratio), rel=1e-12)
+    found = measured(Slope(says="falls", of="A", below=0), entry(falling(ratio)))
+    assert found.low == found.high == pytest.approx(math.log10(ratio), rel=1e-12)
 
 
 def test_the_cost_is_counted_from_where_the_error_stays_below():

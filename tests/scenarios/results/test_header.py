@@ -5,7 +5,7 @@ import pytest
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import library
 from scenarios.render.page.plan import Marks
-from scenarios.results.header import SETTINGS, _settings, network
+from scenarios.results.header import SETTINGS, network, settings_in_words
 from scenarios.schema.load import parse
 
 FORM = """\
@@ -22,12 +22,12 @@ def scenario(network=""):
 
 
 def said(network):
-    return [text for _, text in _settings(scenario(network))]
+    return [text for _, text in settings_in_words(scenario(network))]
 
 
 def test_defaults_are_not_told():
-    assert _settings(scenario()) == []
-    assert _settings(scenario("links: {loss: 0.0}")) == []
+    assert settings_in_words(scenario()) == []
+    assert settings_in_words(scenario("links: {loss: 0.0}")) == []
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_is_not_by_default_is_told_in_words(network, text):
 
 
 def test_every_entry_of_a_list_has_a_row_and_long_lists_are_cut():
-    rows = _settings(scenario("stragglers: [{agents: [4], compute: {kind: constant, seconds: 2.0}}, "
+    rows = settings_in_words(scenario("stragglers: [{agents: [4], compute: {kind: constant, seconds: 2.0}}, "
                              "{agents: [1], compute: {kind: constant, seconds: 1.0}}]"))  # fmt: skip
     assert [term for term, _ in rows] == ["stragglers", "stragglers"]
     places = ", ".join(f"[{i}.0, {i}.5]" for i in range(20))
@@ -80,7 +80,7 @@ def test_every_entry_of_a_list_has_a_row_and_long_lists_are_cut():
 @pytest.mark.slow
 def test_every_shipped_scenario_can_be_told():
     for name, text in library().items():
-        rows = _settings(parse(text, name).scenario)
+        rows = settings_in_words(parse(text, name).scenario)
         assert {term.replace(" ", "_") for term, _ in rows} <= set(SETTINGS)
         assert not [text for _, text in rows if any(sign in text for sign in "{}[]'\"")]
 

@@ -11,7 +11,7 @@ from scenarios.files.library import EXTENDS, library
 from scenarios.files.models import dump, places, tag_field
 from scenarios.schema import Scenario, json_schema
 from scenarios.schema.load import MARK, load_scenario, schema_file, schema_line, with_schema_line
-from scenarios.schema.spec import _public_name
+from scenarios.schema.spec import public_name
 from scenarios.sweep.points import Sweep
 from scenarios.sweep.points import json_schema as sweep_schema
 from tests.scenarios.command import cli
@@ -34,7 +34,7 @@ def test_every_field_has_a_title_a_description_and_its_default():
     for schema, root in ((json_schema(), Scenario), (sweep_schema(), Sweep)):
         for _, model in places(root):
             part = schema if model is root else schema["$defs"][model.__name__]
-            assert part["title"] == _public_name(model)
+            assert part["title"] == public_name(model)
             assert part["description"]
             for name, field in model.model_fields.items():
                 said = part["properties"][name]

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from scenarios.stages.outputs import _take
+from scenarios.stages.outputs import take_files
 from tests.scenarios.command import cli
 
 OWN = """\
@@ -76,7 +76,7 @@ def test_files_of_one_name_stay_apart(tmp_path):
         (tmp_path / name / "links.csv").write_text(name)
         tree[name] = {"path": str(tmp_path / name / "links.csv")}
     (tmp_path / "files").mkdir()
-    _take(tree, tmp_path / "files")
+    take_files(tree, tmp_path / "files")
     assert [(tmp_path / tree[name]["path"]).read_text() for name in ("a", "b")] == ["a", "b"]
 
 

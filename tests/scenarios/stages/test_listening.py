@@ -1,6 +1,7 @@
 """Gradients of a scenario: each algorithm's own inversion, all agents as one system, leakage by query and agent."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from netsim.adversary import Adversary
 from netsim.errors import ScenarioError
 from netsim.topology import path
 from scenarios import run
-from scenarios.papers.figures import _figures
+from scenarios.papers.figures import reproduced
 from scenarios.papers.measures import check_names
 from scenarios.papers.outcome import Ran
 from scenarios.render.sentences import traffic
@@ -21,7 +22,7 @@ from scenarios.results.tree import AlgorithmResult
 from scenarios.schema import Scenario
 from scenarios.schema.checks import FigureSpec
 from scenarios.schema.load import parse
-from scenarios.stages.listening import _leakage
+from scenarios.stages.listening import leakage_of
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.filled import filled
 
@@ -50,7 +51,7 @@ def score():
 
 
 def test_by_query_counts_those_who_asked_it():
-    found = _leakage(score(), path(3), Adversary(links=(), nodes=(0,))).by_query
+    found = leakage_of(score(), path(3), Adversary(links=(), nodes=(0,))).by_query
     assert found.query == (1, 2, 3)
     assert found.identifiable == (2 / 3, 1 / 2, 0.0)
     assert found.median == (pytest.approx(0.65), pytest.approx(0.3), None)
@@ -58,7 +59,7 @@ def test_by_query_counts_those_who_asked_it():
 
 
 def test_by_agent_has_degree_and_hops():
-    rows = _leakage(score(), path(3), Adversary(links=(), nodes=(2,))).by_agent
+    rows = leakage_of(score(), path(3), Adversary(links=(), nodes=(2,))).by_agent
     assert [row.hops for row in rows] == [2, 1, 0]
     assert [row.degree for row in rows] == [1, 2, 1]
     assert [row.identifiable for row in rows] == [2 / 3, 1 / 2, 0.0]
@@ -68,7 +69,7 @@ def test_by_agent_has_degree_and_hops():
 
 def test_an_insider_is_no_victim():
     told = GradientScore(np.ones((1, 1)), np.zeros(1), (1,), 1, 1, (0,), (0, 0), 1.0)
-    assert [row.agent for row in _leakage(told, path(2), Adversary(links=(), nodes=(0,))).by_agent] == [1]
+    assert [row.agent for row in leakage_of(told, path(2), Adversary(links=(), nodes=(0,))).by_agent] == [1]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_an_insider_is_no_victim():
     ],
 )
 def test_hops_are_to_where_the_adversary_sits(adversary, hops):
-    assert [row.hops for row in _leakage(score(), path(3), adversary).by_agent] == hops
+    assert [row.hops for row in leakage_of(score(), path(3), adversary).by_agent] == hops
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +105,8 @@ def test_a_run_has_its_leakage(results):
 
 def test_a_figure_draws_it(results):
     spec = FigureSpec(x="hops", y="identifiable", log=False)
-    (drawn,) = _figures([spec], [Ran("", results)], {"": {}}, 20.0)
+    asked = replace(results, scenario=results.scenario.replace(figures=[spec]))
+    (drawn,) = reproduced(asked, [Ran("", results)], {"": {}}, finished=True).figures
     assert drawn.points
     assert [one.label for one in drawn.curves] == ["noisy", "walk"]
     assert drawn.curves[0].x == (0, 1, 2)

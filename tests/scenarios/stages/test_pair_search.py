@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.pair import FIRST_CHUNK, _estimated, worst
+from attacks.audit.pair import FIRST_CHUNK, estimated, worst
 from attacks.audit.verdict import Verdict
 from netsim.errors import ScenarioError
 from netsim.problems import Bent
@@ -57,7 +57,7 @@ def costs(made, subject, pair, delta, chunk, transcripts=4):
     """What pairs cost on the same transcripts."""
     agent = pair.agent
     sample = worlds(subject.simulation, agent, pair.hypotheses[1], transcripts)(0, chunk)
-    return _estimated(compare_worlds(sample, agent, *pair.hypotheses), delta)[0]
+    return estimated(compare_worlds(sample, agent, *pair.hypotheses), delta)[0]
 
 
 @pytest.mark.slow

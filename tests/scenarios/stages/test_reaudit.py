@@ -20,7 +20,8 @@ from scenarios.stages import worlds as auditing
 from scenarios.stages.reaudit import Reaudit
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
-from scenarios.stages.witness import WitnessFile, confirm
+from scenarios.stages.witness import confirm
+from scenarios.stages.witness_file import WitnessFile
 from tests.kills import tree
 from tests.scenarios.command import cli
 from tests.scenarios.own_algorithm import MINE
@@ -371,9 +372,9 @@ def test_who_asks_until_an_audit_refutes_is_wrong_no_more_often_than_is_said():
     rng, folders, asked = np.random.default_rng(7), 20_000, 0.9
     wrong, made = np.zeros(folders, bool), []
     for before in range(400):
-        made.append(made_at(several._share(asked, before)))
+        made.append(made_at(several.confidence_share(asked, before)))
         wrong |= rng.random(folders) < 1 - made[-1].confidence
-    spent = several._spent(made)
+    spent = several.error_spent(made)
     assert spent <= 2 * (1 - asked)
     assert wrong.mean() <= spent + 4 * np.sqrt(spent * (1 - spent) / folders)
     assert wrong.mean() > 0.15  # the bound is not idle
@@ -389,8 +390,8 @@ def test_pressing_again_at_a_small_confidence_ends_before_anything_can_be_decide
         shown = read_results(tmp_path / "run").algorithms[0].audit
         made = [*shown.earlier, shown, *shown.later]
         assert made[-1].confidence == pytest.approx(1 - 0.45 / (n * (n + 1)))
-        assert several._spent(made) == pytest.approx(0.05 + 0.45 * (1 - 1 / (n + 1)))
-        assert made[-1].joint_confidence == pytest.approx(1 - several._spent(made))
+        assert several.error_spent(made) == pytest.approx(0.05 + 0.45 * (1 - 1 / (n + 1)))
+        assert made[-1].joint_confidence == pytest.approx(1 - several.error_spent(made))
 
 
 @pytest.mark.slow

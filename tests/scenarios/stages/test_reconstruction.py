@@ -395,7 +395,7 @@ def test_kappa_is_that_of_the_class_that_is_guessed_best(monkeypatch, holding):
     claim = SimpleNamespace(epsilon=0.1, delta=0.0)
     subject = SimpleNamespace(attacked=SimpleNamespace(claim=lambda *_: claim), delta=None)
     run = SimpleNamespace(largest_activations=1)
-    found = robustness._bound_of(experiment, subject, run)(0.05, 0.9)  # type: ignore[arg-type]
+    found = robustness.bound_of(experiment, subject, run)(0.05, 0.9)  # type: ignore[arg-type]
     if holding == 2:
         assert found is None
     else:

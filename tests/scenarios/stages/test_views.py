@@ -21,7 +21,7 @@ from scenarios.render.page.report import page
 from scenarios.results.audited import views_result
 from scenarios.results.base import Refused
 from scenarios.results.numbers import e_to
-from scenarios.stages.worlds import MOST_LINKS, MOST_NODES, MOST_PAIRS, _seen_by, look, views_of
+from scenarios.stages.worlds import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
 from tests.attacks.audit.test_views import TellsOneNeighbor, claim_of, world
 from tests.scenarios.filled import tree
 from tests.worlds import changed, simulated
@@ -108,7 +108,7 @@ def test_every_network_can_be_looked_at(options):
     assert all(views[a].knows < views[b].knows for a, b in seen.order.edges)
     sealed = options.get("links") == LinkLaw(encrypted=True)
     assert (seen["outsider"].score == "classifier: nothing varies") == sealed
-    run = _seen_by(sim, 1, pair.hypotheses[1], 5, tuple(views.values()))(0, 0)
+    run = seen_by(sim, 1, pair.hypotheses[1], 5, tuple(views.values()))(0, 0)
     recorded = {name: recorded_ids(view) for name, view in zip(views, run, strict=True)}
     assert all(recorded[a] <= recorded[b] for a, b in seen.order.edges)
 

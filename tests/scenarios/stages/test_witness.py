@@ -18,7 +18,8 @@ from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import library
 from scenarios.schema.load import expanded, parse, validated
-from scenarios.stages.witness import Audited, WitnessFile, _fingerprint, confirm, file_of, make, save
+from scenarios.stages.witness import Audited, confirm, file_of, make, save
+from scenarios.stages.witness_file import WitnessFile, fingerprint
 from scenarios.stages.worlds import worlds
 from tests.scenarios.command import cli
 from tests.scenarios.small import SMALL
@@ -367,8 +368,8 @@ def test_a_fingerprint_tells_data_apart_and_not_last_bits(folder):
     problem = Experiment.of(parse(SMALL).scenario).problem
     one = problem.objectives[0]
     near, far = (type(one)(one.features * factor, one.labels, one.ridge) for factor in (1 + 2**-50, 1 + 1e-5))
-    assert _fingerprint([one]) == _fingerprint([near]) != _fingerprint([far])
-    assert _fingerprint(problem.objectives) != _fingerprint(problem.objectives[::-1])
+    assert fingerprint([one]) == fingerprint([near]) != fingerprint([far])
+    assert fingerprint(problem.objectives) != fingerprint(problem.objectives[::-1])
 
 
 def test_numbers_written_another_way_are_the_same_file(folder, tmp_path):

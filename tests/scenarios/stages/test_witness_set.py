@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.loss import aimed
-from attacks.audit.witness import Place, TranscriptSet, _log_threshold
+from attacks.audit.witness import Place, TranscriptSet, log_threshold
 from attacks.audit.witness_values import Witness
 from netsim.adversary import PublicKnowledge
 from netsim.codecs import FLOAT64
@@ -20,7 +20,8 @@ from netsim.errors import ScenarioError
 from netsim.models.model import Zero
 from scenarios.build.experiment import Experiment
 from scenarios.schema.load import parse
-from scenarios.stages.witness import Audited, WitnessFile, _make_set, completed, confirm, file_of, save
+from scenarios.stages.witness import Audited, completed, confirm, file_of, make_set, save
+from scenarios.stages.witness_file import WitnessFile
 from tests.attacks.audit.test_check_witness import altered, worlds
 from tests.scenarios.command import cli
 
@@ -158,7 +159,7 @@ def test_it_says_what_is_proven_what_is_statistical_and_what_is_trusted(tree):
 def test_plain_transcripts_are_a_set_too(tmp_path, monkeypatch):
     """Where no noise is tilted all weights are 1, and more transcripts are asked."""
     monkeypatch.setattr(aimed.Aiming, "tilted", lambda self, _delta, most: self.simulate(aimed.TILTED, most, plain))
-    file = _make_set(*found(GAUSSIAN))
+    file = make_set(*found(GAUSSIAN))
     assert file.chunk == 0
     assert file.sample["tilting"] is None
     assert set(file.sample["log_weights"]) == {0.0}
@@ -269,11 +270,11 @@ def test_the_seed_draws_it_again_and_no_other_set(folder, tree):
 
 def test_a_claim_that_holds_has_no_set():
     """EXTRA, with the same accounting, on the same pair."""
-    assert _make_set(*found(GAUSSIAN.replace("kind: nids", "kind: extra"))) is None
+    assert make_set(*found(GAUSSIAN.replace("kind: nids", "kind: extra"))) is None
 
 
 def test_a_set_pays_for_every_look():
-    assert _log_threshold(40, 0.95) == pytest.approx(np.log(4 * 40 / 0.05))
+    assert log_threshold(40, 0.95) == pytest.approx(np.log(4 * 40 / 0.05))
 
 
 # ── altered files ───────────────────────────────────────────────────────────────────────────────────────

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.pair import FIRST_CHUNK, _estimated
+from attacks.audit.pair import FIRST_CHUNK, estimated
 from netsim.problems import Tilted
 from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
 from scenarios.schema import Scenario
 from scenarios.stages.runner import run_scenario
-from scenarios.stages.witness import WitnessFile, completed, confirm
+from scenarios.stages.witness import completed, confirm
+from scenarios.stages.witness_file import WitnessFile
 from scenarios.stages.worlds import AuditOptions, holding, worlds
 from scenarios.stages.worlds import audited as audited_pair
 from scenarios.stages.worst_pair import SATURATED, constant_change, holds_for_any_change, pair_for, share_left
@@ -489,7 +490,7 @@ def test_both_worlds_move_so_that_all_of_the_clip_is_used():
     np.testing.assert_array_equal(zero.slope, -one.slope)
     simulation = holding(subject.simulation, 2, zero)
     sample = worlds(simulation, 2, one, 4)(0, FIRST_CHUNK)
-    assert _estimated(compare_worlds(sample, 2, zero, one), 0.0)[0] == pytest.approx(TRUE, rel=1e-4)
+    assert estimated(compare_worlds(sample, 2, zero, one), 0.0)[0] == pytest.approx(TRUE, rel=1e-4)
 
 
 # ── a law: true and tight claims are not refuted ────────────────────────────────────────────────────────

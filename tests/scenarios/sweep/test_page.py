@@ -11,7 +11,7 @@ from netsim.errors import ScenarioError
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.sweep import SweptTable, _alike, constant, figures, sweep_page
 from scenarios.results import tables
-from scenarios.sweep.folder import COLUMNS, PointResult, _write
+from scenarios.sweep.folder import COLUMNS, PointResult, write_table
 from tests.scenarios.command import cli
 
 SCALES, ROUNDS = (0.02, 0.05, 0.2, 1.0), (4, 8, 16, 32)
@@ -239,7 +239,7 @@ def folder(tmp_path_factory):
         for r in rows()
     ]  # fmt: skip
     points.append(PointResult({"links.a.scale": 9.0, "rounds": 4}, 99, 0, "failed", "<out of memory>"))
-    _write(points, ["links.a.scale", "rounds"], place / "sweep.parquet")
+    write_table(points, ["links.a.scale", "rounds"], place / "sweep.parquet")
     text = {"scenario": {"name": "small"}, "command": "netsim sweep small.yaml", "versions": {"netsim-lab": "7.1"}}
     (place / "sweep.json").write_text(json.dumps(text))
     assert "final_error" in COLUMNS

@@ -16,7 +16,7 @@ from scenarios.sweep import run as clusters
 from scenarios.sweep import run as running
 from scenarios.sweep.folder import PointResult, Points, packed
 from scenarios.sweep.points import Shard, Sweep, points
-from scenarios.sweep.run import _at_worker, _Cluster, _Order, run_sweep
+from scenarios.sweep.run import Cluster, Order, at_worker, run_sweep
 from tests.scenarios.command import cli
 from tests.scenarios.sweep.small import NOISY, SMALL
 
@@ -86,14 +86,14 @@ def test_shares_at_the_same_time_in_one_folder(tmp_path, alone):
 def test_a_point_that_comes_while_the_table_is_written_is_in_it(tmp_path, monkeypatch, alone):
     """The other share ends between the look at its points and the table's last byte."""
     run_sweep(FIVE, BASE, tmp_path / "other", jobs=1)
-    write = folders._write
+    write = folders.write_table
 
     def meanwhile(*arguments):
         write(*arguments)
         for path in (tmp_path / "other" / "points").iterdir():
             path.replace(tmp_path / "out" / "points" / path.name)
 
-    monkeypatch.setattr(folders, "_write", meanwhile)
+    monkeypatch.setattr(folders, "write_table", meanwhile)
     assert run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(1, 5)).there == 5
     assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
 
@@ -159,11 +159,11 @@ def test_infinities_and_nan_come_back_as_numbers(tmp_path):
 
 # ── a worker of a cluster ───────────────────────────────────────────────────────────────────────────────
 def order(keep=False, versions=None, directory="."):
-    return _Order(points(FIVE, BASE)[0], keep, versions or clusters.versions(), directory)
+    return Order(points(FIVE, BASE)[0], keep, versions or clusters.versions(), directory)
 
 
 def test_a_worker_with_other_versions_computes_nothing():
-    found, archive, _ = _at_worker(running._one_point, order(versions={"numpy": "0.1"}))
+    found, archive, _ = at_worker(running.one_point, order(versions={"numpy": "0.1"}))
     assert found.status == "failed"
     assert "other versions: numpy is" in found.error
     assert archive is None
@@ -171,7 +171,7 @@ def test_a_worker_with_other_versions_computes_nothing():
 
 @pytest.mark.slow
 def test_a_folder_to_keep_comes_back_from_a_worker(tmp_path):
-    found, archive, _ = _at_worker(running._one_point, order(keep=True))
+    found, archive, _ = at_worker(running.one_point, order(keep=True))
     assert found.status == "complete"
     (point, *_) = found = points(FIVE, BASE)
     for _ in range(2):  # a former one is replaced
@@ -189,8 +189,8 @@ def test_a_relative_path_means_the_asker_s(tmp_path, monkeypatch):
         return PointResult.failed(point, "looked")
 
     before = clusters.os.getcwd()
-    _at_worker(look, order(directory=str(tmp_path)))
-    _at_worker(look, order(directory=str(tmp_path / "nowhere")))
+    at_worker(look, order(directory=str(tmp_path)))
+    at_worker(look, order(directory=str(tmp_path / "nowhere")))
     assert seen == [str(tmp_path), before]
     assert clusters.os.getcwd() == before
 
@@ -267,7 +267,7 @@ def test_points_blamed_for_a_killed_worker_are_tried_alone(tmp_path, errors, fai
     found = points(FIVE, BASE)
     printed = Told()
     client = Answering(errors, {1, 2})
-    workers = _Cluster(running._one_point, client, Points(tmp_path, found, []), False, printed)
+    workers = Cluster(running.one_point, client, Points(tmp_path, found, []), False, printed)
     done = {one.point: one for one in workers.each(found)}
     assert sorted(done) == [0, 1, 2, 3, 4]
     assert [k for k in sorted(done) if done[k].status == "failed"] == failed

@@ -152,7 +152,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     run_sweep(GRID.model_copy(update={"grid": {"topology.agents": [3, 5]}}), BASE, tmp_path / "out", jobs=1)
     before = read(tmp_path / "out")
     done = []
-    monkeypatch.setattr(running, "_one_point", lambda point, keep: done.append(point.index))
+    monkeypatch.setattr(running, "one_point", lambda point, keep: done.append(point.index))
     again = run_sweep(GRID.model_copy(update={"grid": {"topology.agents": [3, 5]}}), BASE, tmp_path / "out", jobs=1)
     assert done == []
     assert again.complete == 2
@@ -220,13 +220,13 @@ def killed_always(point, keep):
     return REAL(point, keep)
 
 
-REAL = running._one_point
+REAL = running.one_point
 FOUR = Sweep.model_validate({"scenario": "small", "grid": {"topology.agents": [3, 4, 5, 6]}})
 
 
 @pytest.mark.slow
 def test_a_killed_process_sinks_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "_one_point", partial(killed_once, str(tmp_path / "killed")))
+    monkeypatch.setattr(running, "one_point", partial(killed_once, str(tmp_path / "killed")))
     found = run_sweep(FOUR, BASE, tmp_path / "out", jobs=2)
     assert (tmp_path / "killed").exists()
     assert (found.complete, found.failed) == (4, ())
@@ -234,7 +234,7 @@ def test_a_killed_process_sinks_nothing(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_point_that_kills_whoever_runs_it_is_a_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "_one_point", killed_always)
+    monkeypatch.setattr(running, "one_point", killed_always)
     monkeypatch.setattr(running, "_DEATHS", 1)  # a pool less to begin anew
     found = run_sweep(FOUR, BASE, tmp_path / "out", jobs=2)
     assert (found.complete, found.failed) == (3, (1,))

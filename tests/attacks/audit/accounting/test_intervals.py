@@ -19,10 +19,21 @@ from attacks.audit.accounting.intervals import (
     mean_lower_bound,
     normal_mean,
     running_log_wealth,
+    wilson_lower,
 )
 from netsim.errors import PrivacyError
 
 shares = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=60).map(np.array)
+
+
+@pytest.mark.parametrize("deviations", [0.5, 1.96, 4.0])
+def test_wilsons_lower_bound_is_scipys(deviations):
+    successes, trials = np.array([0.0, 3.0, 10.0, 400.0]), np.array([10.0, 10.0, 10.0, 1000.0])
+    expected = [
+        stats.binomtest(int(k), int(n)).proportion_ci(1 - 2 * stats.norm.sf(deviations), "wilson").low
+        for k, n in zip(successes, trials, strict=True)
+    ]
+    np.testing.assert_allclose(wilson_lower(successes, trials, deviations), expected, atol=1e-12)
 
 
 def test_clopper_pearson_reproduces_a_printed_value():

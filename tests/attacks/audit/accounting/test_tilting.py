@@ -9,15 +9,11 @@ from scipy import stats
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.accounting.products import Product, product_delta, product_epsilon
 from attacks.audit.accounting.tilting import (
-    _control,
-    _highest,
-    _plan,
-    _predicted,
-    _Sample,
-    _tilted_losses,
-    _values,
-    _window,
+    Sample,
     epsilon_interval,
+    planned,
+    predicted,
+    tilted_losses,
 )
 from netsim.errors import PrivacyError
 from tests.attacks.audit.accounting.accountants import accountant, mixes
@@ -35,7 +31,7 @@ def rng(seed):
 def test_single_losses_follow_the_tilted_law(theta):
     """Both atoms and the density between them, by χ² in twelve cells: p above 1e-6, one false alarm in a million."""
     s, n = 1.3, 100_000
-    losses = _tilted_losses(Product(0.0, (s,)), theta, n, rng(0))
+    losses = tilted_losses(Product(0.0, (s,)), theta, n, rng(0))
     atom = math.exp(theta * s) / 2
     bottom = math.exp(-(1 + theta) * s) / 2
     ends = np.linspace(-s, s, 11)
@@ -114,8 +110,8 @@ def test_a_wrong_law_is_noticed(monkeypatch, waves):
     product = Product(0.1, (0.5,) * 50)
     right = epsilon_interval(product, 1e-6, 1 - 1e-4, SAMPLES, rng(0), waves)
     monkeypatch.setattr(
-        "attacks.audit.accounting.tilting._tilted_losses",
-        lambda p, theta, n, r: _tilted_losses(p.scaled(1.05), theta, n, r),
+        "attacks.audit.accounting.tilting.tilted_losses",
+        lambda p, theta, n, r: tilted_losses(p.scaled(1.05), theta, n, r),
     )
     wrong = epsilon_interval(product, 1e-6, 1 - 1e-4, SAMPLES, rng(0), waves)
     assert product_epsilon(product, 1e-6) in right
@@ -142,11 +138,11 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_order_of_the_factors():
 def test_stakes_come_from_what_was_seen_before():
     """Or else the bets would not be fair: the variance for a value knows neither it nor a later one."""
     values = rng(0).random(50)
-    whole = _predicted(values, 1.0)
+    whole = predicted(values, 1.0)
     for k in range(50):
         changed = values.copy()
         changed[k:] += 10.0
-        assert np.array_equal(_predicted(changed, 1.0)[: k + 1], whole[: k + 1])
+        assert np.array_equal(predicted(changed, 1.0)[: k + 1], whole[: k + 1])
     means = [values[:k].mean() for k in range(1, 50)]
     squares = [(values[k] - means[k - 1]) ** 2 for k in range(1, 49)]
     assert whole[49] == pytest.approx((0.25 + sum(squares)) / 49)
@@ -160,8 +156,8 @@ def test_bets_fall_with_epsilon_in_every_sample():
         (Product(0.0, (0.4,) * 9), 99),
     ):
         epsilon = product_epsilon(product, 1e-3)
-        plan = _plan(product, epsilon, waves)
-        sample = _Sample.of(plan, 500, rng(0))
+        plan = planned(product, epsilon, waves)
+        sample = Sample.of(plan, 500, rng(0))
         rows = np.array([sample.values(e) for e in np.linspace(0.2 * epsilon, 1.4 * epsilon, 60)])
         assert np.all(np.diff(rows, axis=0) <= 1e-12 * np.abs(rows[:-1]))
         near = [sample.values(epsilon + d * plan.reach) for d in (-1.0, 0.0, 1.0)]
@@ -175,15 +171,16 @@ def test_bets_fall_with_epsilon_in_every_sample():
     [Product(0.3, (0.5, 1.0)), Product(0.0, (0.4,) * 9), Product(400.0, (0.3,) * 50), Product(1e6, (1.0,) * 20)],
 )
 def test_the_control_is_as_near_as_promised(product, waves):
-    """|w − H| at 20,000 places where L falls, and there w reaches at least a hundredth of its bound."""
+    """V_ε₀ keeps to its bounds at 20,000 losses drawn, and there w reaches a hundredth of θ^θ/(1 + θ)^{1+θ}."""
     epsilon = product_epsilon(product, 1e-4)
-    plan = _plan(product, epsilon, waves)
-    _, _, mean, remainder = _control(product, plan.theta, epsilon, waves)
-    places = np.linspace(*_window(Product(0.0, product.shifts), plan.theta), 20_000)
-    w = _values(plan, places, epsilon)
-    assert np.max(np.abs(w - plan.control(places) - mean)) <= remainder
-    assert np.max(w) <= _highest(plan.theta)
-    assert np.max(w) >= 0.01 * _highest(plan.theta)
+    plan = planned(product, epsilon, waves)
+    losses, theta = tilted_losses(product, plan.theta, 20_000, rng(0)), plan.theta
+    w = plan.values(losses, epsilon)
+    rest, room = w - plan.control(losses), plan.reach * math.exp(theta * plan.reach)
+    assert plan.least + room <= np.min(rest)
+    assert np.max(rest) <= plan.most - room
+    highest = math.exp(-theta * math.log1p(1 / theta)) / (1 + theta)
+    assert 0.01 * highest <= np.max(w) <= highest
 
 
 def test_where_there_is_nothing_to_draw_it_is_the_formula():
@@ -210,4 +207,4 @@ def test_nonsense_is_refused(delta, confidence, samples):
     with pytest.raises(PrivacyError):
         epsilon_interval(Product(1.0, (1.0,)), delta, confidence, samples, rng(0))
     with pytest.raises(PrivacyError):
-        _tilted_losses(Product(0.0, (1.0,)), -0.5, 10, rng(0))
+        tilted_losses(Product(0.0, (1.0,)), -0.5, 10, rng(0))

@@ -12,10 +12,6 @@ from attacks.audit.accounting.formulas import gaussian_delta, gaussian_epsilon
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.games.game import (
     GameResult,
-    _choose,
-    _keeps_its_odds,
-    _Table,
-    _Thresholds,
     ceiling,
     coins_for,
     looks,
@@ -307,16 +303,16 @@ def test_losses_choose_with_few_trials_and_other_scores_with_more():
 
 
 def test_scores_that_boast_are_not_taken_at_face_value():
-    rng = np.random.default_rng(0)
-    zero, one = known.laplace(1.0, 1000, rng)
-    everything = _Thresholds(0.0, 0.0)
-    assert _keeps_its_odds(zero, one, everything)
+    """Where the trials of a first look show it, a second one chooses, by what was seen."""
+
+    def looked(factor, more=0.0, epsilon=1.0):
+        return games(lambda rng: tuple(factor * s + more for s in known.laplace(epsilon, 10_000, rng)), 10)
+
+    assert {g.choosing for g in looked(1.0)} == {400}
     for lie in (3.0, 0.3, -1.0):
-        assert not _keeps_its_odds(lie * zero, lie * one, everything)
-    assert not _keeps_its_odds(zero + 1, one + 1, everything)
-    honest, boasting = (
-        games(lambda rng, k=k: tuple(k * s for s in known.laplace(2.0, 10_000, rng)), 10) for k in (1.0, 9.0)
-    )
+        assert {g.choosing for g in looked(lie)} == {1800}
+    assert {g.choosing for g in looked(1.0, more=1.0)} == {1800}
+    honest, boasting = looked(1.0, epsilon=2.0), looked(9.0, epsilon=2.0)
     assert np.median([g.epsilon_audited for g in boasting]) > 0.85 * 2
     assert {g.choosing for g in boasting} == {1800}
     assert {g.choosing for g in honest} == {400}
@@ -337,12 +333,11 @@ def test_atoms_smeared_by_rounding_are_still_atoms():
 def test_the_chosen_band_is_the_best_for_a_law_that_is_known():
     """Laplace at ε = 2: the losses say where to speak, up to a few per cent of the bound that the best band gets."""
     rng = np.random.default_rng(5)
-    zero, one = known.laplace(2.0, 400, rng)
-    band = _Table.at_face_value(zero, one, 0.0, 9600, 0.95).band()
-    assert -2.0 < band.low < -1.8
-    assert 1.8 < band.high < 2.0
-    assert band.abstains
-    assert band.sides == 2
+    chosen_on = known.laplace(2.0, 400, rng)
+    (game,) = games(lambda rng: known.laplace(2.0, 9600, rng), 1, chosen_on=chosen_on)
+    assert -2.0 < game.threshold_0 < -1.8
+    assert 1.8 < game.threshold_1 < 2.0
+    assert game.direction == "both worlds"
 
 
 def tells(share: float, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -375,15 +370,4 @@ def test_coins_leave_three_deviations_in_reserve_and_rarely_run_dry():
 
 def test_too_few_scores_are_refused():
     with pytest.raises(PrivacyError, match="need some to choose"):
-        _choose(np.zeros(1), np.zeros(9), delta=0.0, confidence=0.95, holdout=None)
-
-
-@pytest.mark.parametrize("caution", [0.5, 1.96, 4.0])
-def test_thresholds_are_chosen_by_wilsons_lower_bounds(caution):
-    table = _Table(np.empty(0), (np.empty(0),) * 2, (np.empty(0),) * 2, 10, caution, 0.0)
-    successes, trials = np.array([0.0, 3.0, 10.0, 400.0]), np.array([10.0, 10.0, 10.0, 1000.0])
-    expected = [
-        stats.binomtest(int(k), int(n)).proportion_ci(1 - 2 * stats.norm.sf(caution), "wilson").low
-        for k, n in zip(successes, trials, strict=True)
-    ]
-    np.testing.assert_allclose(table._wilson(successes, trials), expected, atol=1e-12)
+        play(np.zeros(1), np.zeros(9), delta=0.0, confidence=0.95, rng=np.random.default_rng(0))

@@ -10,7 +10,7 @@ from scipy import stats
 
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.games.game import ceiling, coins_for, looks, play
-from attacks.audit.games.power import FACTORS, Plan, _percent, power
+from attacks.audit.games.power import FACTORS, Plan, percent, power
 from netsim.errors import PrivacyError
 from tests.attacks.audit import known
 
@@ -190,7 +190,7 @@ def test_compositions_explain_what_ten_thousand_trials_cannot_do():
     ("share", "words"), [(1.0, "more than 99 %"), (0.994, "more than 99 %"), (0.8, "80 %"), (0.001, "less than 1 %")]
 )
 def test_percent(share, words):
-    assert _percent(share) == words
+    assert percent(share) == words
 
 
 @pytest.mark.parametrize("claim", [-1.0, math.inf, math.nan])

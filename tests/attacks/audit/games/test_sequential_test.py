@@ -10,11 +10,11 @@ from scipy import stats
 
 from attacks.audit.accounting.formulas import gaussian_delta
 from attacks.audit.games.sequential_test import (
+    AtFaceValue,
+    Block,
+    Learner,
     SequentialTest,
     SequentialTestResult,
-    _AtFaceValue,
-    _Block,
-    _Learner,
     tossed,
 )
 from netsim.errors import PrivacyError
@@ -114,15 +114,15 @@ LAWS = {
 def test_expected_wealth_is_at_most_one_whatever_was_learned(law_0, law_1, epsilon, delta):
     """Exactly, over all outcomes of one trial, for bettors taught by 100 different pasts."""
     grid = np.array([epsilon, epsilon + 0.5, epsilon + 2])
-    bold = _AtFaceValue.bold(grid, delta)
+    bold = AtFaceValue.bold(grid, delta)
     for seed in range(100):
         rng = np.random.default_rng(seed)
         coins, n = rng.integers(0, 2, 60), rng.integers(1, 60)
         scores = np.where(rng.random(60) < 0.7, coins * 2.0 - 1, rng.normal(0, 3, 60)) * rng.choice([1, 3])
-        past = _Block.of(coins[:n], scores[:n])
-        for bettor in (bold, bold.taught(past), _Learner.taught(grid, delta, past)):
+        past = Block.of(coins[:n], scores[:n])
+        for bettor in (bold, bold.taught(past), Learner.taught(grid, delta, past)):
             mean = sum(
-                p * np.exp(bettor.settle(_Block.of(np.array([coin]), np.array([score]))).gain)
+                p * np.exp(bettor.settle(Block.of(np.array([coin]), np.array([score]))).gain)
                 for coin, score, p in outcomes(law_0, law_1)
             )
             assert np.all(mean <= 1 + 1e-9)
@@ -131,11 +131,9 @@ def test_expected_wealth_is_at_most_one_whatever_was_learned(law_0, law_1, epsil
 def test_expected_wealth_would_exceed_one_below_the_truth():
     """The laws above are tight: at a smaller ε somebody gains."""
     law_0, law_1, epsilon, _ = LAWS["randomized response"]
-    past = _Block.of(np.repeat([0, 1], 50), np.repeat([-1.0, 1.0], 50))
-    bettor = _Learner.taught(np.array([epsilon - 0.2]), 0.0, past)
-    gains = [
-        (p, bettor.settle(_Block.of(np.array([c]), np.array([s]))).gain[0]) for c, s, p in outcomes(law_0, law_1)
-    ]
+    past = Block.of(np.repeat([0, 1], 50), np.repeat([-1.0, 1.0], 50))
+    bettor = Learner.taught(np.array([epsilon - 0.2]), 0.0, past)
+    gains = [(p, bettor.settle(Block.of(np.array([c]), np.array([s]))).gain[0]) for c, s, p in outcomes(law_0, law_1)]
     assert sum(p * math.exp(gain) for p, gain in gains) > 1.01
 
 
@@ -146,9 +144,9 @@ def test_a_block_is_settled_as_its_trials_one_by_one(seed, epsilon, delta):
     rng = np.random.default_rng(seed)
     coins, scores = rng.integers(0, 2, 40), rng.normal(0, 3, 40).round(1)
     scores[:2] = np.inf, -np.inf
-    past, grid = _Block.of(coins[:20], scores[:20]), np.array([epsilon])
-    face, learner = _AtFaceValue.bold(grid, delta).taught(past), _Learner.taught(grid, delta, past)
-    block = _Block.of(coins[20:], scores[20:])
+    past, grid = Block.of(coins[:20], scores[:20]), np.array([epsilon])
+    face, learner = AtFaceValue.bold(grid, delta).taught(past), Learner.taught(grid, delta, past)
+    block = Block.of(coins[20:], scores[20:])
     x, q = math.exp(-epsilon), 1 / (1 + math.exp(epsilon))
     most = max(float(face.most[0]), epsilon)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.loss.secret_coins import SECRET, SecretCoins, _History, _losses, _total, price_of_secret
+from attacks.audit.loss.secret_coins import SECRET, History, SecretCoins, losses_of, price_of_secret
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
@@ -83,7 +83,7 @@ def test_losses_of_a_subsampled_gaussian_are_those_of_the_mixture(own: int) -> N
     simulation, pair = world(Subsampled(), mu)
     simulate = worlds(simulation, 1, pair.hypotheses[1], 1, 0, 0.05)
     samples = [simulate(own, SECRET + 2 * k) for k in range(12)]
-    found = _losses(samples, 1, pair.hypotheses[own], pair.hypotheses[1 - own])
+    found = losses_of(samples, 1, pair.hypotheses[own], pair.hypotheses[1 - own])
     x = np.array([sample.releases[0].item() for sample in samples])
     x = x * np.sign(pair.hypotheses[1].gradient(np.zeros((1, 1))).item())
     sign, gap = 1 - 2 * own, norm.logpdf(x) - norm.logpdf(x - mu)
@@ -97,8 +97,8 @@ def test_losses_of_a_subsampled_gaussian_are_those_of_the_mixture(own: int) -> N
 
 def test_histories_of_more_numbers_with_a_density_count_nothing_beside_those_of_fewer() -> None:
     """Noise hits a point with probability 0."""
-    found = _History(np.log([[0.2, 0.2], [0.3, 0.3]]), np.array([[1.0, 2.0], [2.0, 2.0]]), np.ones((2, 2)))
-    np.testing.assert_allclose(_total(found, np.array([1.0, 2.0])), np.log([0.2, 0.5]))
+    found = History(np.log([[0.2, 0.2], [0.3, 0.3]]), np.array([[1.0, 2.0], [2.0, 2.0]]), np.ones((2, 2)))
+    np.testing.assert_allclose(found.total(np.array([1.0, 2.0])), np.log([0.2, 0.5]))
 
 
 @pytest.mark.slow

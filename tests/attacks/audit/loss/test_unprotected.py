@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.loss.unprotected import _combined, _Explained
+from attacks.audit.loss.unprotected import Explained, combined
 from netsim.algorithms import Algorithm
 from netsim.codecs import FixedPoint
 from netsim.mechanisms import Laplace
@@ -23,10 +23,10 @@ def test_what_noise_and_rounding_make_together_is_explained():
     noise = rng.standard_normal((2, 3))
     effects[9, :, 0] = 0.0
     missing = np.einsum("mrdk,rk->mrd", effects, noise) + 0.9 * rounding * rng.choice((-1.0, 1.0), rounding.shape)
-    assert not np.any(_Explained(missing, effects, rounding).left(10))
+    assert not np.any(Explained(missing, effects, rounding).left(10))
     missing[9, 1, 0] += 1e-3
-    assert _Explained(missing, effects, rounding).left(10).tolist() == [False, True]
-    assert not np.any(_Explained(missing, effects, rounding).left(9))
+    assert Explained(missing, effects, rounding).left(10).tolist() == [False, True]
+    assert not np.any(Explained(missing, effects, rounding).left(9))
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,6 @@ def test_multiples_of_two_answers_are_recognized_in_any_units(size):
     rng = np.random.default_rng(0)
     here, there, other = size * rng.standard_normal((3, 6, 5))
     factors = rng.standard_normal((2, 6, 1))
-    assert _combined(factors[0] * here - factors[1] * there, here, there)
-    assert _combined(factors[0] * here, here, here)
-    assert not _combined(other, here, there)
+    assert combined(factors[0] * here - factors[1] * there, here, there)
+    assert combined(factors[0] * here, here, here)
+    assert not combined(other, here, there)
