@@ -124,6 +124,13 @@ class Algorithm(ABC):
     limit_of_noise: ClassVar[bool] = False
     """Whether the noise alone decides the limit of a run (`limit_offset`)."""
 
+    def __new__(cls, *args: object, **parameters: object) -> Self:
+        """A class that was to be a dataclass takes no parameters: it says so."""
+        if (args or parameters) and cls.__init__ is Algorithm.__init__:
+            why = f"{cls.__name__} takes no parameters: it is no dataclass"
+            raise ScenarioError("algorithm", [*args, *parameters], why, "@dataclass(frozen=True) above the class")
+        return super().__new__(cls)
+
     @abstractmethod
     async def run(self, node: Node) -> None:
         """What one agent does."""

@@ -53,7 +53,7 @@ MISTAKES = {
         "audit two.py -o rounds=3 --out out", 2, "two.py:31: claim.adjacency = 2.0: not an adjacency; allowed: the ",
     ),
     "a claim with no ε": (
-        "audit none.py -o rounds=3 --out out", 2, "claim.epsilon = 'None': no ε, and no condition that fails"
+        "audit none.py -o rounds=3 --out out", 2, "none.py:31: claim.epsilon = None: no ε, and no condition"
     ),
     "a claim of a text": (
         "audit text.py -o rounds=3 --out out", 2, "text.py:31: claim.epsilon = '1': not an ε; allowed: a number >= 0"
@@ -69,9 +69,9 @@ MISTAKES = {
         "audit forgot.py -o rounds=3 --epsilon 1 --out out", 70, "In your code:\n  File ",
     ),
     "no round": (
-        "audit mine.py -o rounds=0", 2, "-o rounds = 0: an agent is never active: nothing is sent; allowed: >= 1",
+        "audit mine.py -o rounds=0", 2, "-o rounds = 0: an agent of TwoExchanges is never active: nothing",
     ),
-    "rounds below 0": ("audit mine.py -o rounds=-3", 2, "-o rounds = -3: an agent is never active"),
+    "rounds below 0": ("audit mine.py -o rounds=-3", 2, "-o rounds = -3: an agent of TwoExchanges is never active"),
     "a schedule of noise without a square": (
         "audit mine.py -o rounds=3 -o scale=1e300", 2,
         "-o scale = 1e+300: wrong type: should be less than or equal to 1e+150;",
