@@ -213,8 +213,7 @@ def _sweep(
     """
     from scenarios.cli.progress import Bars
     from scenarios.files.library import library, read_text, setting_of
-    from scenarios.schema.load import load_scenario
-    from scenarios.sweep.points import Shard, load_sweep
+    from scenarios.sweep.points import Shard, base_of, load_sweep
     from scenarios.sweep.run import run_sweep
 
     try:
@@ -223,11 +222,10 @@ def _sweep(
             raise ScenarioError("--shard", shard, "needs the folder that all shares have in common", "--out FOLDER")
         text = library()[file] if file in library() and not Path(file).exists() else read_text(Path(file))
         spec = load_sweep(text, file)
-        shipped = spec.scenario in library()  # a path starts at the sweep's file
         for path, value in map(setting_of, option or []):
             if path in spec.grid or path in spec.random:
                 raise ScenarioError(f"-o {path}", value, "the sweep varies it", "a field that it does not vary")
-        base = load_scenario(spec.scenario if shipped else str(Path(file).parent / spec.scenario), option or [])
+        base = base_of(spec, file, option or [])
         folder = out or dated_folder(base.scenario.name, "sweep-")
         chosen = {"--jobs": None if jobs == -1 else str(jobs), "--cluster": cluster, "--shard": shard}
         again = f"{repeated('netsim sweep', file, option or [])} --out {shlex.quote(str(folder))}"
