@@ -172,8 +172,8 @@ def points(sweep: Sweep, base: Located) -> tuple[Point, ...]:
     """
     if base.scenario.several:
         why = "has variants: a sweep is over the fields of one run"
-        wrong = ScenarioError("scenario", sweep.scenario, why, "a scenario without variants and grid")
-        raise _at_scenario(wrong, sweep)
+        several = ScenarioError("scenario", sweep.scenario, why, "a scenario without variants and grid")
+        raise _at_scenario(several, sweep)
     found: list[Point] = []
     wrong: dict[object, ScenarioError] = {}
     for place, values in enumerate(product(*sweep.grid.values())):
