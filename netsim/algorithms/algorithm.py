@@ -8,7 +8,6 @@ from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self, get_type_hints
 
 import numpy as np
-from scipy.optimize import brentq
 
 from netsim.arrays import Array, whole
 from netsim.bounds import LARGEST, Positive, Rounds
@@ -289,6 +288,8 @@ class Algorithm(ABC):
             raise PrivacyError(f"cannot calibrate: no noise up to 2^±{_FARTHEST} times this gives ε = {epsilon:g}")
         if low == high:
             return self.scaled(2.0**low)
+        from scipy.optimize import brentq  # takes its time to load
+
         root = brentq(lambda t: max(excess(t), -1e3), low, high, xtol=_TOLERANCE, rtol=_TOLERANCE)
         return self.scaled(2.0 ** float(root))
 

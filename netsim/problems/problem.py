@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize
 
 from netsim.arguments import check_types, checked
 from netsim.arrays import Array, nonnegative, unknown, whole
@@ -191,6 +190,7 @@ class Problem(Shown):
     def _descended(self, start: Array) -> Array:
         """Where 200 iterations of L-BFGS lead, for losses that need be neither convex nor bounded in curvature:
         nothing is promised of the point but that the value is lower there."""
+        from scipy.optimize import minimize  # takes its time to load
 
         def both(x: Array) -> tuple[float, Array]:
             return float(self.value(x[None])[0]), self.mean_gradient(x[None])[0]
@@ -509,4 +509,6 @@ def _scale_found(modelled: list[Modelled], smoothness: float) -> float:
     above = 1.0
     while excess(above) < 0:
         above *= 2
+    from scipy.optimize import brentq  # takes its time to load
+
     return float(brentq(excess, 0.0, above, xtol=1e-15, rtol=1e-14))

@@ -21,7 +21,6 @@ import networkx as nx
 import numpy as np
 from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from netsim.arguments import checked, what
 from netsim.arrays import Array
@@ -269,6 +268,8 @@ def random_geometric(agents: _Agents, radius: _Radius, seed: Seed = 0, *, weight
         raise ScenarioError("radius", radius, "a distance in the unit square", "> 0")
     _affordable("radius", radius, min(1.0, pi * radius**2) * agents * (agents - 1) / 2)
     places = _uniform(random.Random(_seed(seed)))(2 * agents).reshape(-1, 2)
+    from scipy.spatial import cKDTree  # takes its time to load
+
     graph = linked(agents, *cKDTree(places).query_pairs(radius, output_type="ndarray").T)
     name = f"random geometric graph of {agents}, radius {radius:g}, seed {seed}"
     threshold = sqrt(log(agents) / (pi * agents))
