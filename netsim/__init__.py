@@ -54,7 +54,7 @@ def __getattr__(name: str) -> Any:
     if name == "audit":
         return import_module("netsim.shown").above(name)
     if name not in _HOMES:
-        raise AttributeError(f"module 'netsim' has no attribute {name!r}")
+        raise AttributeError(f"module 'netsim' has no attribute {name!r}", name=name, obj=import_module(__name__))
     return getattr(import_module(_HOMES[name]), name)
 
 

@@ -8,10 +8,11 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol, TypeVar, cast
 
 from annotated_types import MinLen
 
+from netsim.arguments import check_types
 from netsim.arrays import Array
 from netsim.bounds import Checked, Index, NonNegative, Probability, Share
 from netsim.codecs import FLOAT64, Codec
@@ -193,6 +194,11 @@ class Adversary:
     """From when on the taps on links capture, in seconds."""
 
     def __post_init__(self) -> None:
+        check_types(self)
+        for name in ("links", "nodes", "insiders"):
+            if isinstance(given := getattr(self, name), list):  # of pairs, or of agents
+                entries = cast("list[int | Sequence[int]]", given)
+                object.__setattr__(self, name, tuple(one if isinstance(one, int) else tuple(one) for one in entries))
         if not 0 <= self.clock_error < math.inf:
             raise ScenarioError("clock_error", self.clock_error, "a standard deviation in seconds", ">= 0")
         if not 0 <= self.capture_loss < 1:
@@ -213,8 +219,6 @@ class Adversary:
             chosen = frozenset[Edge](() if self.insiders else topology.edges)
         elif self.links == "all":
             chosen = frozenset(topology.edges)
-        elif isinstance(self.links, str):
-            raise ScenarioError("links", self.links, "neither 'all' nor pairs of agents", "all, or pairs")
         elif isinstance(self.links, tuple):
             for index, (i, j) in enumerate(self.links):
                 if not topology.has_edge(i, j):
@@ -234,8 +238,8 @@ class Adversary:
             return frozenset(range(topology.agents))
         if not self.links:  # it only sits at doors
             return frozenset()
-        if isinstance(self.links, str | tuple):
-            shown = self.links if isinstance(self.links, str) else list(map(list, self.links))
+        if isinstance(self.links, tuple):
+            shown = list(map(list, self.links))
             allowed = "all, or one of the rules around, within and random"
             raise ScenarioError("links", shown, "radio has no links: a tap captures transmitters", allowed)
         return _picked(self.links.transmitters, topology)

@@ -87,7 +87,7 @@ def whole(value: object, field: str, least: int = 1, most: int | None = None) ->
 
 def unknown(field: str, name: str, names: Iterable[str]) -> ScenarioError:
     """The error for a name that is none of `names`, which it lists with the nearest first."""
-    ranked = sorted(names, key=lambda known: -SequenceMatcher(None, name.lower(), known).ratio())
+    ranked = sorted(names, key=lambda known: -SequenceMatcher(None, str(name).lower(), known).ratio())
     return ScenarioError(field, name, "unknown", ", ".join(ranked) or "none")
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 from annotated_types import Ge, Gt, Le, Lt
 
+from netsim.arguments import check_types
 from netsim.errors import ScenarioError
 
 Positive = Annotated[float, Gt(0)]
@@ -49,7 +50,9 @@ class Checked:
 
 
 def check(made: object) -> None:
-    """Raise a `ScenarioError` for the first number that is out of its field's bounds, or not finite."""
+    """Raise a `ScenarioError` for fields of another type than annotated, and for the first number that is out of its
+    field's bounds, or not finite."""
+    check_types(made, arrays=True)
     for name, bounds in _bounds(type(made)):
         value = getattr(made, name)
         if not (math.isfinite(value) and all(holds(value, end) for _, holds, end in bounds)):

@@ -7,6 +7,7 @@ from typing import Literal, Self, cast
 
 import numpy as np
 
+from netsim.arguments import check_types, expect
 from netsim.arrays import Array
 from netsim.bounds import Positive
 from netsim.errors import ScenarioError
@@ -58,6 +59,11 @@ class Adjacency:
     bending: float = 0.0
     record: bool = False
 
+    def __post_init__(self) -> None:
+        check_types(self)
+        if not self.gradient_change >= 0:
+            raise ScenarioError("gradient_change", self.gradient_change, "not a bound on a norm", "a number >= 0")
+
     @classmethod
     def within(
         cls, change: float, norm: Norm, dimension: int, relation: str, *, curvature: float | None = None
@@ -67,6 +73,8 @@ class Adjacency:
         `curvature` bounds the one eigenvalue by which ∇²f' lies above ∇²f (`netsim.problems.Bent`); None: the
         difference of the gradients is constant. The ℓ2 bound is `change` for ℓ1 and ℓ2, √d·`change` for ℓ∞.
         """
+        expect(norm, "norm", Norm)
+        expect(change, "change", float)
         moved = _factor(norm, "l2", dimension) * change
         return cls(moved, relation, curvature or 0.0, curvature is None, norm, change, curvature or 0.0)
 
@@ -125,12 +133,16 @@ class Claim:
             raise ScenarioError("adjacency", self.adjacency, "not an adjacency", "the one that `claim` is handed")
         if self.epsilon is not None and not (isinstance(self.epsilon, Real) and self.epsilon >= 0):
             raise ScenarioError("epsilon", self.epsilon, "not an ε", "a number >= 0, or None where a condition fails")
+        if self.epsilon is None and not self.failed_conditions:
+            allowed = "a number >= 0, or failed_conditions=('which one fails',)"
+            raise ScenarioError("epsilon", None, "no ε, and no condition that fails", allowed)
         if not (isinstance(self.delta, Real) and 0 <= self.delta <= 1):
             raise ScenarioError("delta", self.delta, "not a probability", "from 0 to 1")
         if not isinstance(cast(object, self.source), str):
             raise ScenarioError("source", self.source, "no text", "a text, such as 'Theorem 1'")
         if self.norm not in STATED:
             raise ScenarioError("norm", self.norm, "no norm of a claim", f"l1, l2, linf, or {', '.join(STATED[3:])}")
+        check_types(self)
         if self.epsilon is not None:
             object.__setattr__(self, "epsilon", float(self.epsilon))  # verdicts are compared with it, and written
         object.__setattr__(self, "delta", float(self.delta))
@@ -152,9 +164,10 @@ class Clip:
     """The norm."""
 
     def __post_init__(self) -> None:
+        expect(self.bound, "bound", float)
         if not 0 < self.bound < math.inf:
             raise ScenarioError("bound", self.bound, "a norm", "> 0 and finite")
-        if self.norm not in ORDERS:
+        if cast("object", self.norm) not in tuple(ORDERS):
             raise ScenarioError("norm", self.norm, "no norm to clip in", ", ".join(ORDERS))
 
     def __call__(self, v: Array) -> Array:

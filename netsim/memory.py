@@ -5,6 +5,7 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 from netsim.errors import ScenarioError
 
@@ -74,7 +75,7 @@ def check_memory(count: float, field: str, value: object, remedy: str = "less of
 
 def check_jobs(jobs: int, field: str = "jobs") -> None:
     """Raise a `ScenarioError` for what is no number of processes."""
-    if jobs == 0 or jobs < -1:
+    if not isinstance(cast("object", jobs), int) or jobs == 0 or jobs < -1:
         raise ScenarioError(field, jobs, "not a number of processes", "-1 (one per core), or >= 1")
 
 

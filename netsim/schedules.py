@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from netsim.arguments import check_types
 from netsim.bounds import Index, NonNegative, Positive
 from netsim.errors import ScenarioError
 from netsim.randomness import Streams
@@ -20,6 +21,9 @@ class Constant:
     """k ↦ value."""
 
     value: float
+
+    def __post_init__(self) -> None:
+        check_types(self, arrays=True)
 
     def __call__(self, k: int) -> float:  # noqa: ARG002
         return self.value
@@ -39,6 +43,7 @@ class Geometric:
     """By what the value is multiplied from one k to the next."""
 
     def __post_init__(self) -> None:
+        check_types(self, arrays=True)
         if self.ratio <= 0:
             raise ScenarioError("ratio", self.ratio, "a geometric schedule needs a positive ratio", "> 0")
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from netsim.adversary import Edge
 from netsim.algorithms import Algorithm
+from netsim.arguments import check_types
 from netsim.arrays import whole
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError
@@ -77,6 +78,7 @@ class NetworkSettings:
 
     def check(self, topology: Topology, algorithm: Algorithm) -> None:
         """Laws of links and agents that exist, and parts that go together."""
+        check_types(self)
         whole(self.header_bytes, "header_bytes", 0)
         for edge in self.link_laws:
             if not topology.has_edge(*edge):
@@ -155,6 +157,7 @@ class Timing:
 
     def check(self, topology: Topology) -> None:
         """Laws of agents that exist."""
+        check_types(self)
         _check_agents("compute_laws", self.compute_laws, topology)
         _check_agents("downtimes", self.downtimes, topology)
 
@@ -179,6 +182,7 @@ class Recording:
 
     def check(self, adversaries: list[str]) -> None:
         """A whole `measure_every`; names of adversaries that can be names of files."""
+        check_types(self)
         if self.measure_every is not None:
             whole(self.measure_every, "measure_every")
         for index, name in enumerate(adversaries if self.spool is not None else ()):

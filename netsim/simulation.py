@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,8 @@ import numpy as np
 from netsim import clock
 from netsim.adversary import Adversary, AdversaryView, InsiderState, PublicKnowledge, Query, Tap
 from netsim.algorithms import Algorithm, Setting
+from netsim.algorithms.algorithm import Stopping
+from netsim.arguments import check_types, expect
 from netsim.arrays import Array, PerAgent, unknown
 from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.clock import VirtualEnvironment, VirtualLoop
@@ -26,6 +29,7 @@ from netsim.network.network import Network, downs
 from netsim.network.radio import Radio, RadioNetwork
 from netsim.network.wires import Air
 from netsim.node import Backend, Computed, Device
+from netsim.own import await_hint, check_own, close_coroutines, explained, not_a_coroutine, stated, unawaited
 from netsim.problems import Problem
 from netsim.problems.objective import weak_convexity
 from netsim.randomness import EdgeNoise, NoiseThrough, Streams, coins_of, dither_of, noise_of
@@ -339,6 +343,11 @@ class _Execution:
             task.cancel()
 
     def run(self) -> Run:
+        with unawaited() as forget:
+            return self._ran(forget)
+
+    def _ran(self, forget: Callable[[], None]) -> Run:
+        """`run`; what `unawaited` holds back is to be forgotten where an error says it."""
         interrupted = False
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
@@ -354,9 +363,15 @@ class _Execution:
                 self.rescue(self._finished(interrupted=True))
             for tap in self.taps:
                 tap.close()
-            if first is raised:
+            found = explained(first, LiveNode)
+            for task in self.tasks:
+                if task.done() and not task.cancelled() and (other := task.exception()) is not None:
+                    close_coroutines(other)
+            if await_hint(found):
+                forget()
+            if found is raised:
                 raise
-            raise first from None
+            raise found from found.__cause__
         for error in self.loop.unretrieved():
             if not isinstance(error, KeyboardInterrupt):  # that is no error of the last agent's
                 raise error
@@ -364,7 +379,13 @@ class _Execution:
 
     async def _agents(self) -> None:
         run = self._agent if self.activities else self.simulation.algorithm.run
-        self.tasks = [asyncio.create_task(run(node), name=f"agent {node.id}") for node in self.nodes]
+        lives = [run(node) for node in self.nodes]
+        if lives and not inspect.iscoroutine(lives[0]):
+            raise not_a_coroutine(self.simulation.algorithm, lives[0])
+        self.tasks = [
+            asyncio.create_task(life, name=f"agent {node.id}") for node, life in zip(self.nodes, lives, strict=True)
+        ]
+        del lives  # a task alone keeps its coroutine
         await clock.first_failure(self.tasks)
         pending = [task for task in self.tasks if not task.done()]
         for task in self.tasks:
@@ -527,12 +548,14 @@ class Simulation:
     """The same for what their random codecs draw."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.problem.agents != self.topology.agents:
             wanted = f"{self.topology.agents} objectives"
             raise ScenarioError("problem", self.problem.agents, "as many objectives as agents", wanted)
         for name, least in (("replicas", 1), ("seed", 0), ("chunk", 0), ("tosses", 0)):
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
+            value = int(getattr(self, name))
+            object.__setattr__(self, name, value)  # it may be NumPy's
+            if value < least:
                 raise ScenarioError(name, value, "not a whole number in range", f"an int >= {least}")
         names = [adversary.name for adversary in self.adversaries]
         self.recording.check(names)
@@ -550,7 +573,9 @@ class Simulation:
             except ScenarioError as error:
                 raise error.under(f"adversaries[{index}]") from None
         try:
-            self.algorithm.check(self.setting(0))
+            check_own(self.algorithm)
+            expect(stated(self.algorithm, "stopping"), "stopping()", Stopping)
+            stated(self.algorithm, "check", self.setting(0))
         except ScenarioError as error:
             raise error.under("algorithm") from None
         if self.backend not in get_args(Backend):
@@ -600,25 +625,26 @@ class Simulation:
         """What the algorithm's paper claims here, or claims of one `standpoint` (None where it states nothing of
         single ones); its formula speaks of one life of every agent. It is of the adjacency, or of more pairs."""
 
-        def stated(setting: Setting) -> Claim | None:
+        def claimed(setting: Setting) -> Claim | None:
+            one = self.algorithm
             if standpoint is None:
-                return self.algorithm.claim(adjacency, setting, delta)
-            return self.algorithm.claim_from(standpoint, adjacency, setting, delta)
+                return stated(one, "claim", adjacency, setting, delta)
+            return stated(one, "claim_from", standpoint, adjacency, setting, delta)
 
         setting = self.setting(releases).loosened(adjacency.bending)
-        claim = stated(setting)
+        claim = claimed(setting)
         if claim is None:
             return None
         if not isinstance(cast(object, claim), Claim):
             what = f"is what {type(self.algorithm).__name__}.claim returned"
-            allowed, code = "a netsim.claims.Claim (its ε, δ, source, adjacency, norm), or None", stated.__code__
-            code = getattr(type(self.algorithm).claim, "__code__", code)
+            allowed = "a netsim.claims.Claim (its ε, δ, source, adjacency, norm), or None"
+            code = getattr(type(self.algorithm).claim, "__code__", claimed.__code__)
             raise ScenarioError("claim", claim, what, allowed, Path(code.co_filename).name, code.co_firstlineno)
         if not claim.adjacency.allows(adjacency, setting.dimension):  # of fewer pairs than it was asked about
             claim = replace(claim, adjacency=adjacency)
         failed: list[str] = []
         if math.inf in setting.weak_convexity:
-            other = stated(setting.loosened(1.0))
+            other = claimed(setting.loosened(1.0))
             if other is None or other.epsilon != claim.epsilon:
                 failed.append(
                     "the formula needs an L: that of a network is measured near its start, and none holds everywhere"
@@ -674,6 +700,7 @@ class Simulation:
         records what becomes of every packet, and changes nothing. `rescue` is given what there is of a run that an
         error ends, as of one that is interrupted, before the error is raised.
         """
+        expect(watch, "watch", Callable | None)
         watched = watch is not None or packet_log is not None
         why = "somebody watches it" if watched else "the live reader was asked for" if self.reader == "live" else None
         thresholds = gc.get_threshold()

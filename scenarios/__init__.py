@@ -65,8 +65,11 @@ def run(
     audit's simulations, with the same numbers. Without `page`, results.json is there, but no report.html, figures or
     tables. You get a `ScenarioError` for wrong input.
     """
+    from netsim.arguments import expect
+    from scenarios.schema.scenario import Scenario as Kind
     from scenarios.stages.study import run_study
 
+    expect(scenario, "scenario", str | Path | Kind)
     chosen = load(scenario, *options) if isinstance(scenario, str | Path) else scenario.with_options(*options)
     place = Path("results") / chosen.name / datetime.now().strftime("%Y%m%d-%H%M%S")
     return run_study(chosen, place if folder is None else Path(folder), jobs=jobs, page=page)

@@ -27,7 +27,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.optimize import linprog
 
 from netsim.arrays import Array, Mask, whole
 from netsim.errors import AttackError, ScenarioError
@@ -284,6 +283,8 @@ def most_likely(design: Array, noise: Array, left: Array, spread: Array) -> Arra
 
 def _solved(program: Any, cost: Array, bounds: list[tuple[float | None, None]], sides: Array) -> Array:
     """Programs that differ in their right sides, (programs, rows), next to each other: (programs, variables)."""
+    from scipy.optimize import linprog  # takes its time to load
+
     many = len(sides)
     blocks: Any = sparse.block_diag([program] * many, format="csr")
     solved: Any = linprog(

@@ -19,7 +19,6 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy import fft, stats
 
 from attacks.estimates import Evidence
 from attacks.probe import Law
@@ -363,7 +362,11 @@ def _laplace_tail(false_alarm: float, terms: int) -> float:
     skewness."""
     if terms > MANY:
         skewness = SKEWNESS / np.sqrt(terms)
+        from scipy import stats  # takes its time to load
+
         return float(stats.pearson3.isf(false_alarm, skewness, loc=terms, scale=np.sqrt(5 * terms)))
+    from scipy import fft  # takes its time to load
+
     size = fft.next_fast_len(int((LONGEST + terms + 12 * np.sqrt(5 * terms)) / CELL), real=True)
     edges = CELL * np.arange(size + 1)
     cells = -np.diff(np.exp(-np.sqrt(2 * edges)))
@@ -393,6 +396,8 @@ class _Misfit:
             return self.rounds * _laplace_tail(false_alarm, self.degrees // self.rounds)
         if self.law == "laplace":
             return _laplace_tail(false_alarm, self.degrees)
+        from scipy import stats  # takes its time to load
+
         return float(stats.chi2.isf(false_alarm, self.degrees))
 
 

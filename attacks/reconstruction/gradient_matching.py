@@ -30,7 +30,6 @@ from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, linprog
 from scipy.special import expit
 
 from attacks.reconstruction.attack import Shape
@@ -338,6 +337,8 @@ def _open(null: Array, targets: Array, moves: Array) -> int:
     if not pinned.shape[1]:
         return len(null)
     scaled = pinned / max(float(np.max(np.abs(pinned))), 1e-300)
+    from scipy.optimize import linprog  # takes its time to load
+
     found = linprog(-scaled.sum(axis=1), A_ub=-scaled.T, b_ub=np.zeros(scaled.shape[1]), bounds=(-1, 1))
     if found.status != 0 or float(np.sum(np.asarray(found.x) @ scaled)) > 1e-6:
         return len(null)
@@ -350,6 +351,8 @@ def logistic_twins(gradient: Array, point: Array) -> list[tuple[float, float]]:
 
     For q ≥ 0 there is one root; for q < 0 two, one, or by noise none.
     """
+    from scipy.optimize import brentq  # takes its time to load
+
     q = float(gradient @ point)
 
     def excess(t: float) -> float:

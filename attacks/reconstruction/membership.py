@@ -45,7 +45,7 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from attacks.audit.accounting.products import ComplexArray, Product
 from attacks.estimates import Evidence
@@ -123,6 +123,8 @@ def _threshold(product: Product, level: float) -> float:
     _, mean, variance = product.cumulants(0.0)
     reach = SPAN * math.sqrt(variance)
     low, high = -mean - reach, -mean + reach
+    from scipy import optimize  # takes its time to load
+
     return float(optimize.brentq(lambda t: 1 - upper_tail(product, -t) - level, low, high, xtol=1e-9 * reach))
 
 

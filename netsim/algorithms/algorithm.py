@@ -8,7 +8,6 @@ from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self, get_type_hints
 
 import numpy as np
-from scipy.optimize import brentq
 
 from netsim.arrays import Array, whole
 from netsim.bounds import LARGEST, Positive, Rounds
@@ -124,6 +123,13 @@ class Algorithm(ABC):
     array by itself. Not inherited: a class that overrides something says it again."""
     limit_of_noise: ClassVar[bool] = False
     """Whether the noise alone decides the limit of a run (`limit_offset`)."""
+
+    def __new__(cls, *args: object, **parameters: object) -> Self:
+        """A class that was to be a dataclass takes no parameters: it says so."""
+        if (args or parameters) and cls.__init__ is Algorithm.__init__:
+            why = f"{cls.__name__} takes no parameters: it is no dataclass"
+            raise ScenarioError("algorithm", [*args, *parameters], why, "@dataclass(frozen=True) above the class")
+        return super().__new__(cls)
 
     @abstractmethod
     async def run(self, node: Node) -> None:
@@ -285,6 +291,8 @@ class Algorithm(ABC):
             raise PrivacyError(f"cannot calibrate: no noise up to 2^±{_FARTHEST} times this gives ε = {epsilon:g}")
         if low == high:
             return self.scaled(2.0**low)
+        from scipy.optimize import brentq  # takes its time to load
+
         root = brentq(lambda t: max(excess(t), -1e3), low, high, xtol=_TOLERANCE, rtol=_TOLERANCE)
         return self.scaled(2.0 ** float(root))
 

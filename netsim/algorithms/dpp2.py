@@ -59,7 +59,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from scipy.optimize import brentq
 
 from netsim.algorithms.algorithm import Factors, InRounds, Setting, silent_release, unmet
 from netsim.algorithms.mixing import Matrix, check_smooth, drawn_start, largest_eigenvalue
@@ -152,6 +151,8 @@ class Parameters:
         """
         if not (self.beta > 0 and 0 < self.spread < math.inf):
             return ("(24): G = αI − βP with β > 0 is not positive",)
+        from scipy.optimize import brentq  # takes its time to load
+
         tiny = 1e-12  # ξ₉ falls with γ, too
 
         def apart(share: float) -> float:

@@ -13,6 +13,7 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 from scipy import special
 
+from netsim.arguments import what as kind_of
 from netsim.arrays import Array
 from netsim.bounds import LARGEST
 from netsim.errors import PrivacyError
@@ -76,7 +77,13 @@ def check_scale(what: str, scale: Scale) -> None:
     if isinstance(scale, float | int):
         sound = 0 <= scale <= LARGEST
     else:
-        values = np.asarray(scale, dtype=float)
+        try:
+            values = np.asarray(scale, dtype=float)
+        except (TypeError, ValueError):
+            why = (
+                f"{what} = {scale!r} {kind_of(scale)}; allowed: a number >= 0, or one for each replica or coordinate"
+            )
+            raise PrivacyError(why) from None
         sound = bool(np.all(values >= 0) and np.all(values <= LARGEST))
     if not sound:
         raise PrivacyError(f"{what} = {scale!r}: must be finite and at least 0; at most {LARGEST:g}")

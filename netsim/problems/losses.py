@@ -13,7 +13,6 @@ from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from netsim.arrays import Array, nonnegative, positive_step
@@ -328,6 +327,8 @@ def _collinear_supremum(c: float) -> float:
 
     def excess(t: float) -> float:
         return float(np.logaddexp(c * t / 2, -c * t / 2) - np.logaddexp(t / 2, -t / 2)) - log(abs(c))
+
+    from scipy.optimize import brentq  # takes its time to load
 
     root = float(brentq(excess, 0.0, 2 * (log(2) - log(abs(c))) / (1 - abs(c)) + 1, xtol=1e-12))
     return max(ends, *(abs(float(expit(-t) - c * expit(-c * t))) for t in (root, -root)))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from netsim.arguments import checked
 from netsim.arrays import Array, nonnegative, whole
 from netsim.errors import ProtocolError, ScenarioError
 from netsim.models import MLP, NOTHING, Linear, Logistic, Model, Penalty, Softmax
@@ -280,6 +281,7 @@ class FromFunctions:
         raise ProtocolError(f"batch: {self.name} is given by functions, and has no records to sample")
 
 
+@checked
 def objective(
     value: Callable[[Array], float],
     gradient: Callable[[Array], ArrayLike],

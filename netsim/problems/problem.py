@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize
 
+from netsim.arguments import check_types, checked
 from netsim.arrays import Array, nonnegative, unknown, whole
 from netsim.errors import ScenarioError
 from netsim.models import MLP, ActivationName, Model, Penalty, Softmax
@@ -62,7 +62,10 @@ class Problem(Shown):
         }
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "objectives", tuple(self.objectives))
+        if isinstance(cast("object", self.objectives), Iterable) and not isinstance(self.objectives, str):
+            object.__setattr__(self, "objectives", tuple(self.objectives))
+        check_types(self)
+        nonnegative(self.ridge, "ridge")
         if not self.objectives:
             raise ScenarioError("objectives", (), "no agent", "one objective or more")
         if len({objective.dimension for objective in self.distinct}) > 1:
@@ -187,6 +190,7 @@ class Problem(Shown):
     def _descended(self, start: Array) -> Array:
         """Where 200 iterations of L-BFGS lead, for losses that need be neither convex nor bounded in curvature:
         nothing is promised of the point but that the value is lower there."""
+        from scipy.optimize import minimize  # takes its time to load
 
         def both(x: Array) -> tuple[float, Array]:
             return float(self.value(x[None])[0]), self.mean_gradient(x[None])[0]
@@ -284,6 +288,7 @@ _DIVISOR = 36.0
 """Chosen. [C] prints f(x) = (1/6) Σ ‖A_i x − b_i‖², and says nothing of a further divisor in f_i."""
 
 
+@checked
 def logistic(
     parts: Sequence[Dataset], ridge: float = 0.0, regularizer: Regularizer | None = None, scale: float = 1.0
 ) -> Problem:
@@ -292,6 +297,7 @@ def logistic(
     return Problem(losses, regularizer or Zero(), "logistic", ridge)
 
 
+@checked
 def nonconvex_logistic(
     parts: Sequence[Dataset],
     weight: float = 0.001,
@@ -304,6 +310,7 @@ def nonconvex_logistic(
     return Problem(losses, regularizer or Zero(), "nonconvex_logistic", ridge)
 
 
+@checked
 def poisson(
     parts: Sequence[Dataset], largest_rate: float, ridge: float = 0.0, regularizer: Regularizer | None = None
 ) -> Problem:
@@ -312,6 +319,7 @@ def poisson(
     return Problem(losses, regularizer or Zero(), "poisson", ridge)
 
 
+@checked
 def softmax(parts: Sequence[Dataset], ridge: float = 0.0, regularizer: Regularizer | None = None) -> Problem:
     """Softmax regression with an intercept, x = (W row by row, b): each part is one agent's private data.
 
@@ -321,6 +329,7 @@ def softmax(parts: Sequence[Dataset], ridge: float = 0.0, regularizer: Regulariz
     return Problem(_modelled(parts, model, ridge), regularizer or Zero(), "softmax", ridge)
 
 
+@checked
 def mlp(
     parts: Sequence[Dataset],
     hidden: Sequence[int] = (32,),
@@ -354,6 +363,7 @@ def _modelled(parts: Sequence[Dataset], model: Softmax | MLP, ridge: float) -> t
     return tuple(Modelled(part.features, part.class_numbers, model, penalty) for part in parts)
 
 
+@checked
 def least_squares(
     parts: Sequence[Dataset], ridge: float = 0.0, regularizer: Regularizer | None = None, scale: float = 1.0
 ) -> Problem:
@@ -368,6 +378,7 @@ def least_squares(
     return Problem(losses, regularizer or Zero(), name, ridge)
 
 
+@checked
 def sensors(
     agents: int = 6,
     rows: int = 6,
@@ -387,6 +398,7 @@ def sensors(
     return build("sensors", parts, divisor=divisor)
 
 
+@checked
 def build(
     kind: str,
     parts: Sequence[Dataset],
@@ -412,6 +424,8 @@ def build(
     """
     if kind not in get_args(Kind):
         raise unknown("kind", kind, get_args(Kind))
+    if not parts:
+        raise ScenarioError("parts", (), "no agent has data", "data.split(5), one part for each agent")
     if not 0 < scale < np.inf:
         raise ScenarioError("scale", scale, "not positive and finite", "a number > 0")
     if scale != 1 and (regularizer is not None or kind not in ("logistic", "ridge", "lasso")):
@@ -495,4 +509,6 @@ def _scale_found(modelled: list[Modelled], smoothness: float) -> float:
     above = 1.0
     while excess(above) < 0:
         above *= 2
+    from scipy.optimize import brentq  # takes its time to load
+
     return float(brentq(excess, 0.0, above, xtol=1e-15, rtol=1e-14))

@@ -268,6 +268,10 @@ class LiveNode:
     def privatize(
         self, value: Array, mechanism: Mechanism, shared: Gaussian | None = None, draw: int | None = None
     ) -> Array:
+        if isinstance(mechanism, type):  # whose `noiseless` is a property, and so true
+            raise ProtocolError(
+                f"agent {self.id} privatizes with the class {mechanism.__name__}: with {mechanism.__name__}(scale)"
+            )
         noisy = value if mechanism.noiseless else mechanism.release(value, self._drawn())
         if shared is not None and not shared.noiseless:
             which = self._shared if draw is None else draw

@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from math import isfinite, log, pi, sqrt
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, cast
 from xml.etree.ElementTree import ParseError
 
 import networkx as nx
 import numpy as np
 from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
+from netsim.arguments import checked, what
 from netsim.arrays import Array
 from netsim.errors import ScenarioError
 from netsim.files import MOST_BYTES, check_regular, unreadable
@@ -98,6 +98,7 @@ Seed = Annotated[int, Ge(0), "The seed of the draw."]
 # ── regular shapes ──────────────────────────────────────────────────────────────────────────────────────
 
 
+@checked
 def ring(agents: _ThreeAgents, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agent i is linked to i − 1 and i + 1 (modulo n)."""
     _at_least(3, agents=agents)
@@ -105,6 +106,7 @@ def ring(agents: _ThreeAgents, *, weights: Weights = _METROPOLIS) -> Topology:
     return Topology(linked(agents, every, (every + 1) % agents), f"ring of {agents}", weights)
 
 
+@checked
 def complete(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
     """Every agent is linked to every other."""
     _at_least(2, agents=agents)
@@ -112,12 +114,14 @@ def complete(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
     return Topology(linked(agents, *np.triu_indices(agents, 1)), f"complete graph of {agents}", weights)
 
 
+@checked
 def path(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
     """A line: agent i is at (i, 0) and is linked to i ± 1."""
     _at_least(2, agents=agents)
     return _sheet(f"path of {agents}", 1, agents, weights, periodic=False)
 
 
+@checked
 def star(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agent 0 is linked to all others, and they only to it."""
     _at_least(2, agents=agents)
@@ -125,6 +129,7 @@ def star(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
     return Topology(linked(agents, np.zeros_like(others), others), f"star of {agents}", weights)
 
 
+@checked
 def grid(rows: Rows, columns: Columns, *, weights: Weights = _METROPOLIS) -> Topology:
     """A sheet: agent r·columns + c is in row r and column c, at (c, r), linked to those above, below and beside."""
     _at_least(1, rows=rows)
@@ -132,12 +137,14 @@ def grid(rows: Rows, columns: Columns, *, weights: Weights = _METROPOLIS) -> Top
     return _sheet(f"grid of {rows} × {columns}", rows, columns, weights, periodic=False)
 
 
+@checked
 def torus(rows: _ThreeRows, columns: _ThreeColumns, *, weights: Weights = _METROPOLIS) -> Topology:
     """A grid whose opposite sides touch: every agent has four neighbors. Its places are the grid's, unwrapped."""
     _at_least(3, rows=rows, columns=columns)
     return _sheet(f"torus of {rows} × {columns}", rows, columns, weights, periodic=True)
 
 
+@checked
 def hypercube(dimension: Dimension, *, weights: Weights = _METROPOLIS) -> Topology:
     """2^dimension agents; two are neighbors where their numbers differ in one binary digit."""
     _at_least(1, dimension=dimension)
@@ -147,6 +154,7 @@ def hypercube(dimension: Dimension, *, weights: Weights = _METROPOLIS) -> Topolo
     return Topology(graph, f"hypercube of dimension {dimension}", weights)
 
 
+@checked
 def balanced_tree(branching: _Branching, height: _Height, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agent 0 is the root; every agent above the last of `height` levels has `branching` children."""
     _at_least(1, branching=branching, height=height)
@@ -159,6 +167,7 @@ def balanced_tree(branching: _Branching, height: _Height, *, weights: Weights = 
 # ── random graphs ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@checked
 def random_tree(agents: _Agents, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
     """Each of the n^(n−2) trees on n numbered agents with the same probability."""
     _at_least(2, agents=agents)
@@ -166,6 +175,7 @@ def random_tree(agents: _Agents, seed: Seed = 0, *, weights: Weights = _METROPOL
     return Topology(graph, f"random tree of {agents}, seed {seed}", weights)
 
 
+@checked
 def random_regular(agents: _Agents, degree: _Degree, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
     """Every agent has `degree` neighbors; close to uniform among such graphs (Kim, Vu 2003)."""
     _at_least(2, agents=agents)
@@ -180,6 +190,7 @@ def random_regular(agents: _Agents, degree: _Degree, seed: Seed = 0, *, weights:
     return _drawn(graph, name, weights, "a degree of 3 or more" if degree < 3 else "")
 
 
+@checked
 def erdos_renyi(
     agents: _Agents,
     probability: _Chance = None,
@@ -222,6 +233,7 @@ def _with_links(agents: int, links: int, seed: int, weights: Weights) -> Topolog
     return _drawn(graph, name, weights, f"links well above n ln(n)/2 = {agents * log(agents) / 2:.3g}")
 
 
+@checked
 def watts_strogatz(
     agents: _ThreeAgents, nearest: _Nearest, probability: _Rewiring, seed: Seed = 0, *, weights: Weights = _METROPOLIS
 ) -> Topology:
@@ -237,6 +249,7 @@ def watts_strogatz(
     return _drawn(graph, name, weights, "more nearest, or a smaller probability")
 
 
+@checked
 def barabasi_albert(agents: _Agents, attach: _Attach, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
     """Grown from a star: each new agent is linked to `attach` others, popular ones more likely. Always connected."""
     _at_least(2, agents=agents)
@@ -247,6 +260,7 @@ def barabasi_albert(agents: _Agents, attach: _Attach, seed: Seed = 0, *, weights
     return Topology(graph, f"Barabási–Albert graph of {agents}, m = {attach}, seed {seed}", weights)
 
 
+@checked
 def random_geometric(agents: _Agents, radius: _Radius, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agents uniform in the unit square, an edge up to distance `radius`."""
     _at_least(2, agents=agents)
@@ -254,6 +268,8 @@ def random_geometric(agents: _Agents, radius: _Radius, seed: Seed = 0, *, weight
         raise ScenarioError("radius", radius, "a distance in the unit square", "> 0")
     _affordable("radius", radius, min(1.0, pi * radius**2) * agents * (agents - 1) / 2)
     places = _uniform(random.Random(_seed(seed)))(2 * agents).reshape(-1, 2)
+    from scipy.spatial import cKDTree  # takes its time to load
+
     graph = linked(agents, *cKDTree(places).query_pairs(radius, output_type="ndarray").T)
     name = f"random geometric graph of {agents}, radius {radius:g}, seed {seed}"
     threshold = sqrt(log(agents) / (pi * agents))
@@ -263,6 +279,7 @@ def random_geometric(agents: _Agents, radius: _Radius, seed: Seed = 0, *, weight
 # ── given graphs ────────────────────────────────────────────────────────────────────────────────────────
 
 
+@checked
 def from_edges(agents: _Agents, edges: Iterable[tuple[int, int]], *, weights: Weights = _METROPOLIS) -> Topology:
     """The graph with exactly these undirected edges."""
     _at_least(2, agents=agents)
@@ -283,12 +300,15 @@ def from_edges(agents: _Agents, edges: Iterable[tuple[int, int]], *, weights: We
     return Topology(graph, f"graph of {agents} with {count} edges", weights)
 
 
+@checked
 def from_graph(graph: Graph, name: str = "graph", *, weights: Weights = _METROPOLIS) -> Topology:
     """Any undirected networkx graph: its node names become the labels.
 
     Nodes named 0 … n−1 keep their numbers; others are numbered in the graph's order. Parallel edges are one. Where
     every node has the numbers `x` and `y`, they are the agents' places.
     """
+    if not isinstance(cast("object", graph), nx.Graph):
+        raise ScenarioError("graph", graph, what(graph), "a networkx.Graph")
     if graph.is_directed():
         raise ScenarioError("graph", type(graph).__name__, "it is directed", "an undirected graph")
     names = [str(node) for node in graph]
@@ -420,6 +440,7 @@ _FORMATS: dict[Format, tuple[str, ...]] = {
 """What "auto" takes a file for, by the end of its name."""
 
 
+@checked
 def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = _METROPOLIS) -> Topology:  # noqa: A002
     """The graph of a file; the names of its nodes become the labels.
 

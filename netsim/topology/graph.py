@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csgraph, csr_array, diags_array, eye_array, issparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, cg, eigsh, splu
 
+from netsim.arguments import what
 from netsim.arrays import Array
 from netsim.errors import ScenarioError, meant
 
@@ -289,6 +290,9 @@ def _adjacency(graph: Any) -> Sparse:
     """1 where there is a link, rows sorted; agents are numbered 0 … n−1."""
     if issparse(graph):
         return _symmetric(graph)
+    if not isinstance(graph, nx.Graph):
+        allowed = "a networkx.Graph, or ring(5) and others of netsim.topology; of pairs, from_edges(agents, pairs)"
+        raise ScenarioError("graph", graph, what(graph), allowed)
     n = graph.number_of_nodes()
     if graph.is_directed() or graph.is_multigraph():
         kind = "directed" if graph.is_directed() else "a multigraph"

@@ -504,7 +504,6 @@ def _shades(values: list[float]) -> Callable[[float], str]:
 
 def _write(found: "ViewPrices", experiment: "Experiment", listener: int | None, folder: Path) -> None:
     """The matrix as tables, and the figures of the page as files."""
-    from scenarios.render.page.export import save
     from scenarios.render.page.plan import by_distance, exposure, heat_map
     from scenarios.results.header import network
     from scenarios.results.tables import write_pairs
@@ -517,4 +516,4 @@ def _write(found: "ViewPrices", experiment: "Experiment", listener: int | None, 
         column = [row[listener] for row in pairs.upper]
         charts["listener"] = exposure(network(experiment), column, listener, "listener", listens=True)
     for name, chart in charts.items():
-        save(chart, chart.drawing, [folder / f"{name}.svg"], 300, 5.0)
+        chart.save(folder / f"{name}.svg", 5.0)

@@ -82,19 +82,21 @@ def _carry_out(
     deployed: "Deployment | None" = None,
 ) -> None:
     """Run a scenario, one way or the other, and print what came of it; or what a finished run of it left there."""
-    from scenarios.cli.json_output import document, ending
-    from scenarios.cli.progress import Bars, Watcher
-    from scenarios.render.verdicts import print_results
-    from scenarios.results.folder import standing
     from scenarios.schema.load import alone, load_scenario
-    from scenarios.stages.study import finish, run_study
 
     apart_from_json, folder = terminal.apart(as_json), out
     again = repeated(f"netsim {word}", scenario, settings, variant)
-    watcher = Watcher(apart_from_json) if watch else None
     try:
         located = load_scenario(scenario, settings)
         located = located if variant is None else alone(located, variant)
+        # What runs it takes its time to load: a mistake in the file is told before.
+        from scenarios.cli.json_output import document, ending
+        from scenarios.cli.progress import Bars, Watcher
+        from scenarios.render.verdicts import print_results
+        from scenarios.results.folder import standing
+        from scenarios.stages.study import finish, run_study
+
+        watcher = Watcher(apart_from_json) if watch else None
         folder = out or dated_folder(located.scenario.name)
         apart_from_json.print(f"[bold]{escape(located.scenario.title or located.scenario.name)}[/]")
         look = None if watcher is None else watcher.look
@@ -140,12 +142,14 @@ def _check(
 
     Exit status: 0 it can be run, 2 wrong input, or data that are not on this machine.
     """
-    from scenarios.cli.progress import Bars
     from scenarios.schema.load import load_scenario
+
+    located = load_scenario(scenario, option or [])
+    # What builds it takes its time to load: a mistake in the file is told before.
+    from scenarios.cli.progress import Bars
     from scenarios.stages.study import own_files, planned
 
     with Bars(terminal.problems, lines=False) as bars:
-        located = load_scenario(scenario, option or [])
         named = own_files(located) if no_code else []
         plan = None if named else planned(located, bars)
     if plan is None:
@@ -212,11 +216,8 @@ def _sweep(
     The same command with the same folder continues an interrupted sweep. Exit status: 0 done, 2 wrong input,
     70 some points failed (the table has their errors), 130 interrupted.
     """
-    from scenarios.cli.progress import Bars
     from scenarios.files.library import library, read_text, setting_of
-    from scenarios.schema.load import load_scenario
-    from scenarios.sweep.points import Shard, load_sweep
-    from scenarios.sweep.run import run_sweep
+    from scenarios.sweep.points import Shard, base_of, load_sweep
 
     try:
         share = None if shard is None else Shard.read(shard)
@@ -224,11 +225,14 @@ def _sweep(
             raise ScenarioError("--shard", shard, "needs the folder that all shares have in common", "--out FOLDER")
         text = library()[file] if file in library() and not Path(file).exists() else read_text(Path(file))
         spec = load_sweep(text, file)
-        shipped = spec.scenario in library()  # a path starts at the sweep's file
         for path, value in map(setting_of, option or []):
             if path in spec.grid or path in spec.random:
                 raise ScenarioError(f"-o {path}", value, "the sweep varies it", "a field that it does not vary")
-        base = load_scenario(spec.scenario if shipped else str(Path(file).parent / spec.scenario), option or [])
+        base = base_of(spec, file, option or [])
+        # What runs it takes its time to load: a mistake in a file is told before.
+        from scenarios.cli.progress import Bars
+        from scenarios.sweep.run import run_sweep
+
         folder = out or dated_folder(base.scenario.name, "sweep-")
         chosen = {"--jobs": None if jobs == -1 else str(jobs), "--cluster": cluster, "--shard": shard}
         again = f"{repeated('netsim sweep', file, option or [])} --out {shlex.quote(str(folder))}"

@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
+from netsim.arguments import what
 from netsim.errors import ScenarioError, together
 from netsim.files import check_regular, is_there
 from scenarios.files.document import Tree, keys_of, place_of, plain, put, read_yaml
@@ -287,6 +288,8 @@ def setting_of(text: str, form: str = "FIELD=VALUE, such as links.loss=0.2") -> 
 
     You get a `ScenarioError` for a text that is none.
     """
+    if not isinstance(cast("object", text), str):
+        raise ScenarioError("-o", text, what(text), f"a text {form}")
     path, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not path:
         why = "no setting; a folder is --out" if "/" in text else "no setting"

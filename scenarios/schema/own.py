@@ -1,10 +1,10 @@
 """An algorithm that does not come with netsim: where its code is, what is claimed, and its parameters, checked."""
 
+import copy
 import inspect
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
 from functools import cache
 from types import CodeType
 from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
@@ -14,6 +14,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from netsim.algorithms import Algorithm, Setting
 from netsim.claims import BY_HAND, UNCLAIMED, Adjacency, Claim, Clip
 from netsim.errors import NetsimError, ScenarioError, meant
+from netsim.own import stated
 from netsim.schedules import Schedule
 from scenarios.files.document import Tree
 from scenarios.schema import own_code as owncode
@@ -21,8 +22,6 @@ from scenarios.schema.algorithms import AlgorithmModel, ClipSpec, Ground, Schedu
 from scenarios.schema.spec import Model, NonNegative, Share, Words, kinds_of
 
 FIELD = "algorithm.parameters"
-CLAIM = "def claim(self, adjacency, setting, delta): return Claim(epsilon, delta, 'Theorem 1', adjacency, 'l1')"
-"""The form of what a class may define."""
 
 
 class OwnClaim(Model):
@@ -70,30 +69,20 @@ class PythonSpec(AlgorithmModel, kind="python"):
             raise error if error.field.startswith("algorithm.") else error.under(FIELD) from None
         except (Exception, SystemExit) as error:
             raise ScenarioError(FIELD, self.parameters, f"{type(error).__name__}: {error}") from error
-        if made.horizon is not None and made.horizon < 1:
-            field = f"{FIELD}.rounds" if "rounds" in names(found) else FIELD
-            raise ScenarioError(field, made.horizon, "an agent is never active: nothing is sent", ">= 1")
+        check_acts(made, FIELD)
         if epsilon is None and found.claim is not Algorithm.claim:
             self._claims(made, ground)
         return made
 
     def _claims(self, made: Algorithm, ground: Ground) -> None:
         """Ask for the claim once, before anything runs: a `ScenarioError` says where its code goes wrong."""
-        file = owncode.load(self.path).file
+        facts = ground.adjacency, ground.setting(made.horizon or 1), self.delta or 0.0
         try:
-            found: object = made.claim(ground.adjacency, ground.setting(made.horizon or 1), self.delta or 0.0)
-        except (Exception, SystemExit) as error:
-            own = [one for one in owncode.own_lines(error) if one.filename == str(file)]
-            if isinstance(error, ScenarioError) and own:
-                raise replace(error, field=f"claim.{error.field}", file=file.name, line=own[-1].lineno) from None
-            if isinstance(error, NetsimError):
-                return  # a refusal with a reason: reported where the claim is needed
-            why = f"{type(error).__name__}: {error}"
-            line = own[-1].lineno if own else None
-            raise ScenarioError("claim()", type(made).__name__, why, CLAIM, file.name, line) from None
-        if isinstance(found, Claim) and found.epsilon is None and not found.failed_conditions:
-            allowed = "a number >= 0, or failed_conditions=('which one fails',)"
-            raise ScenarioError("claim.epsilon", "None", "no ε, and no condition that fails", allowed)
+            stated(made, "claim", *facts)
+        except ScenarioError:
+            raise
+        except NetsimError:
+            return  # a refusal with a reason: reported where the claim is needed
 
     @property
     def code(self) -> str:
@@ -147,8 +136,19 @@ def _suited(own: type[Algorithm], epsilon: float | None, delta: float, source: s
 
 def claiming(algorithm: Algorithm, epsilon: float | None, delta: float) -> Algorithm:
     """The algorithm with what its class does not say itself; where an ε is named, that is claimed of a whole run."""
-    suited = _suited(type(algorithm), epsilon, delta, "claimed by hand")
-    return suited(**{one.name: getattr(algorithm, one.name) for one in fields(algorithm) if one.init})
+    made = copy.copy(algorithm)
+    object.__setattr__(made, "__class__", _suited(type(algorithm), epsilon, delta, "claimed by hand"))
+    check_acts(made, "algorithm")
+    return made
+
+
+def check_acts(algorithm: Algorithm, field: str) -> None:
+    """Raise a `ScenarioError` for an algorithm whose agents are never active; `field` has its parameters."""
+    if algorithm.horizon is not None and algorithm.horizon < 1:
+        name = type(algorithm).__name__
+        field = f"{field}.rounds" if "rounds" in names(type(algorithm)) else field
+        why = f"an agent of {name} is never active: nothing is sent"
+        raise ScenarioError(field, algorithm.horizon, why, ">= 1")
 
 
 def _names(own: type) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A user's own algorithm: its class, its source files and their digest, and the hint at a forgotten `await`.
+"""A user's own algorithm: its class, its source files and their digest.
 
 Loading runs the user's code.
 """
@@ -7,7 +7,6 @@ import ast
 import hashlib
 import importlib
 import inspect
-import linecache
 import sys
 import sysconfig
 import traceback
@@ -25,7 +24,6 @@ from typing import Any, cast
 from netsim.algorithms import Algorithm
 from netsim.errors import ScenarioError, meant
 from netsim.files import check_regular
-from netsim.node import Node
 from scenarios.files.code import announce
 
 OURS = ("netsim", "attacks", "scenarios")
@@ -395,11 +393,6 @@ def _code_of(module: ModuleType, found: Sources) -> str:
     return _digest({one: found[one] if one in found else one.read_bytes() for one in {*seen.values(), *found}})
 
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-OFFERED = frozenset(name for name, value in vars(Node).items() if inspect.iscoroutinefunction(value))
-"""What a node offers that has to be awaited."""
-
-
 def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
     """Where an error came from, from the first line of a file of the user's on that was loaded here; empty for one
     that came through none."""
@@ -447,61 +440,3 @@ def at_work(frame: FrameType | None) -> str:
 def _is_loaded(file: str) -> bool:
     loaded = {*_HELPERS, *(Path(str(module.__file__)).absolute() for module in _PRINTS)}
     return Path(file).absolute() in loaded
-
-
-def await_hint(error: BaseException) -> str:
-    """Where an `await` is probably missing, where an error is about a coroutine and came through a file of the user's
-    that was loaded here; "" for any other error."""
-    if not isinstance(error, TypeError | AttributeError) or "coroutine" not in str(error):
-        return ""
-    own = own_lines(error)
-    if not own:
-        return ""
-    file, line = own[-1].filename, own[-1].lineno or 1
-    call = _forgotten_call("".join(linecache.getlines(file)), line)
-    at, what = (line, "what is used there") if call is None else (call.lineno, f"{ast.unparse(call.func)}(...)")
-    return f"{Path(file).name}:{at}: is an `await` missing? {what} is a coroutine"
-
-
-def _forgotten_call(text: str, line: int) -> ast.Call | None:
-    """The call without `await` that a line suffers from: on it, or else the last above it in the same function, first
-    of all one whose result has a name that the line uses."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return None
-    around = [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS) and _spans(one, line)]
-    if not around:
-        return None
-    inner = max(around, key=lambda one: one.lineno)
-    coroutines = OFFERED | {one.name for one in ast.walk(tree) if isinstance(one, ast.AsyncFunctionDef)}
-    nodes = list(ast.walk(inner))
-    awaited = {id(one.value) for one in nodes if isinstance(one, ast.Await)}
-    calls = [
-        one
-        for one in nodes
-        if isinstance(one, ast.Call)
-        and id(one) not in awaited
-        and getattr(one.func, "attr", getattr(one.func, "id", "")) in coroutines
-    ]
-    calls.sort(key=lambda one: (one.lineno, one.col_offset))
-    there = [one for one in nodes if isinstance(one, ast.stmt) and one is not inner and _spans(one, line)]
-    if there:
-        smallest = min(there, key=lambda one: (one.end_lineno or one.lineno) - one.lineno)
-        if on_it := [one for one in calls if _spans(smallest, one.lineno)]:
-            return next((one for one in on_it if _spans(one, line)), on_it[0])
-        used = {one.id for one in ast.walk(smallest) if isinstance(one, ast.Name)}
-        named = [
-            one.value
-            for one in nodes
-            if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call) and one.value in calls
-            if one.value.lineno < line
-            if any(isinstance(name, ast.Name) and name.id in used for to in one.targets for name in ast.walk(to))
-        ]
-        if named:
-            return max(named, key=lambda one: one.lineno)
-    return next((one for one in reversed(calls) if one.lineno < line), None)
-
-
-def _spans(node: ast.stmt | ast.expr, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)

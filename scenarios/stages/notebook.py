@@ -4,10 +4,12 @@ options change; and figures of the page for a run, an audit, or results."""
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from html import escape
+from numbers import Real
 from typing import cast
 
 from attacks.audit.verdict import BROKEN
 from netsim.algorithms import Algorithm
+from netsim.arguments import what
 from netsim.arrays import unknown
 from netsim.errors import PrivacyError, ScenarioError
 from netsim.memory import check_jobs
@@ -92,8 +94,11 @@ def audit_own(
     if not isinstance(cast(object, algorithm), Algorithm):
         what = "is the class" if isinstance(algorithm, type) else "is no algorithm"
         raise ScenarioError("algorithm", algorithm, what, "an object, such as Mine(rounds=20)")
-    if isinstance(claim, tuple) and len(claim) != 2:
-        raise ScenarioError("claim", claim, "not a claim", "ε, or (ε, δ)")
+    ends: tuple[object, ...] = tuple(claim) if isinstance(claim, tuple | list) else (claim, 0.0)
+    epsilon, delta = cast("tuple[float | None, float]", ends if len(ends) == 2 else ("", 0.0))
+    if not (_number(epsilon) or epsilon is None) or not _number(delta):
+        allowed = "ε, or (ε, δ), of a whole run, such as 1.0 or (1.0, 1e-5); none: what its claim() says"
+        raise ScenarioError("claim", claim, "not a claim", allowed)
     check_jobs(jobs)
     name = type(algorithm).__name__
     stand_in = {"kind": "gradient_tracking", "name": name, "rounds": 1}  # gives the world; the code is `algorithm`
@@ -102,7 +107,6 @@ def audit_own(
     scenario = validated(Scenario, tree, "").with_options(*options)
     experiment = Experiment.of(scenario)
     (subject,) = experiment.subjects
-    epsilon, delta = claim if isinstance(claim, tuple) else (claim, 0.0)
     simulation = replace(subject.simulation, algorithm=claiming(algorithm, epsilon, delta))
     subject = replace(subject, simulation=simulation, delta=delta or subject.delta)
     activations = simulation.algorithm.horizon
@@ -116,11 +120,18 @@ def audit_own(
     return OwnAudit(name, replace(audit_result(found), search=search))
 
 
+def _number(value: object) -> bool:
+    return isinstance(value, Real) and value is not True and value is not False
+
+
 # ── figures ─────────────────────────────────────────────────────────────────────────────────────────────
 def plot(found: Run | Results, title: str | None = None) -> Chart:
     """`scenarios.plot`."""
     if isinstance(found, Results):
         drawn = figures(found)
+    elif not isinstance(cast("object", found), Run):
+        allowed = "a run, as of Simulation(…).run(), or results, as of scenarios.run(…)"
+        raise ScenarioError("found", found, what(found), allowed)
     else:
         algorithm = found.simulation.algorithm
         entry = _entry(type(algorithm).__name__, algorithm.summary, algorithm.noisy, convergence=convergence(found))
@@ -128,7 +139,7 @@ def plot(found: Run | Results, title: str | None = None) -> Chart:
     for one in drawn:
         if title in (None, one.title):
             return one
-    raise unknown("title", title or "", [one.title for one in drawn])
+    raise unknown("title", str(title), [one.title for one in drawn])
 
 
 def _epsilons_of(name: str, audit: AuditResult) -> Chart:

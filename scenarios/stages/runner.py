@@ -16,6 +16,7 @@ from netsim.adversary import Adversary
 from netsim.errors import DeadlockError, NetsimError, ScenarioError, TranscriptError
 from netsim.files import read_json
 from netsim.memory import check_jobs
+from netsim.own import await_hint
 from netsim.readers.deployed.deploy import Deployment, deploy
 from netsim.readers.deployed.deploy import checked as checked_deployment
 from netsim.running import Running
@@ -34,7 +35,7 @@ from scenarios.results.run import MeasureResults, OutsideProgram, RunSummary
 from scenarios.results.tree import AlgorithmResult, Results, RunError, dumps, save
 from scenarios.schema import Scenario
 from scenarios.schema.load import Located
-from scenarios.schema.own_code import add_place, await_hint
+from scenarios.schema.own_code import add_place
 from scenarios.stages.audit import Judge
 from scenarios.stages.inference import Games
 from scenarios.stages.listening import analyse_traffic, infer_gradients, rebuild_images
@@ -166,7 +167,7 @@ class _Session:
         except Exception as error:
             place = add_place(error) if isinstance(error, NetsimError) else ""
             hint = await_hint(error) or _hint(error, self.experiment.scenario)
-            if hint:
+            if hint and hint not in getattr(error, "__notes__", []):
                 error.add_note(hint)
             failure = RunError(type=type(error).__name__, message=str(error), hint=hint or place)
             self.results = replace(self.results, error=failure)

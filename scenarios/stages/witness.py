@@ -258,6 +258,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
     progress.begin("building both worlds and replaying the agent's code in them", 2 * parts)
     experiment, pair = _rebuilt(file, progress)
     subject = experiment.subject(file.algorithm)
+    said = [*_remarks(file, "" if file.intact else _altered(file, experiment, subject, pair))]
     simulation, hypotheses = subject.simulation, [cast("Objective", one) for one in pair.hypotheses]
     true, other = hypotheses[file.world], hypotheses[1 - file.world]
     public = _of_world(simulation, pair, file.world).public()
@@ -279,8 +280,8 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
         progress.advance(parts)
     except NetsimError as error:
         why = f"The agent's code does not send this transcript: {error}"
-        return Confirmation(file, claim, None, None, why, tuple(_remarks(file)))
-    remarks = (*_remarks(file), *_differences(file, activations, claim, account))
+        return Confirmation(file, claim, None, None, why, tuple(said))
+    remarks = (*said, *_differences(file, activations, claim, account))
     if claim is None:
         return Confirmation(file, claim, account, None, "The algorithm claims no privacy here", remarks)
     shows = _reason(account, claim)
@@ -328,10 +329,11 @@ def completed(file: WitnessFile, progress: Progress | None = None) -> WitnessFil
     here, for a part that is there and differs from what the scenario gives, and for a set of transcripts that are not
     the first that the seed draws: the chunk is simulated again.
     """
-    if not file.intact:
-        raise ScenarioError("seal", file.seal, ALTERED, "the file as it was written")
     experiment, pair = _rebuilt(file, progress or Silent())
     subject = experiment.subject(file.algorithm)
+    if not file.intact:
+        why = f"{ALTERED}{_altered(file, experiment, subject, pair)}"
+        raise ScenarioError("witness", file.algorithm, why, "the file as it was written")
     if file.sample is not None:
         _check_drawn(file, experiment, subject, pair)
     here = proof_of(subject.simulation, file.agent, experiment.adjacency, subject.delta)
@@ -466,9 +468,31 @@ def _differences_of_set(file: WitnessFile, found: Evidence, lower: float) -> Ite
         yield f"The file has ε ≥ {given}, and its transcripts prove {lower:.10g}."
 
 
-def _remarks(file: WitnessFile) -> Iterator[str]:
+def _altered(file: WitnessFile, experiment: Experiment, subject: Subject, pair: Pair) -> str:
+    """Which messages of a file that was altered are not those that its scenario, seed, world and replica give: these
+    are simulated again. "" where that cannot be done, or all of them are."""
+    try:
+        simulate = _simulator(experiment, subject, pair, plain.to_number(file.claim.get("delta"), "claim.delta"))
+        again = Witness.of(simulate(file.world, file.chunk).replica(file.replica), file.agent).as_plain()["rows"]
+        rows = plain.listed(file.transcript, "rows")
+    except (NetsimError, IndexError):
+        return ""
+    others = [
+        next(plain.differences(one, other), "") for one, other in zip(rows, cast("list[object]", again), strict=False)
+    ]
+    wrong = [k for k, one in enumerate(others) if one]
+    if not wrong:
+        return ", though no message was: something else in it"
+    first = cast("Tree", rows[wrong[0]])
+    way = "sent by" if first.get("event") == "sent" else f"from agent {first.get('sender')} to"
+    named = f"message {wrong[0]}, {way} agent {file.agent} at t = {first.get('time')} s"
+    several = f"{len(wrong)} of {len(rows)} messages are not those of the run, first " if len(wrong) > 1 else ""
+    return f": {several}{named} ({others[wrong[0]].replace('stored', 'here').replace('found', 'in the run')})"
+
+
+def _remarks(file: WitnessFile, altered: str = "") -> Iterator[str]:
     if not file.intact:
-        yield f"{ALTERED}."
+        yield f"{ALTERED}{altered}."
     here = versions()
     others = [f"{name} {version}" for name, version in file.versions.items() if here.get(name) != version]
     if others:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -16,9 +17,9 @@ from netsim.bounds import Count
 from netsim.errors import ScenarioError, together
 from scenarios.files import mistakes
 from scenarios.files.document import keys_of, place_of, plain, put
-from scenarios.files.library import placed, read_fields
+from scenarios.files.library import library, placed, read_fields
 from scenarios.results.base import Setting
-from scenarios.schema.load import Located, validated, without_name
+from scenarios.schema.load import Located, load_scenario, validated, without_name
 from scenarios.schema.spec import Finite, Index, Model, Positive, exported
 
 
@@ -134,6 +135,24 @@ def json_schema() -> JsonSchemaValue:
     return exported(Sweep)
 
 
+def base_of(sweep: Sweep, file: str, settings: Sequence[str] = ()) -> Located:
+    """The scenario of a sweep, whose path starts at the sweep's file. You get a `ScenarioError` with the line that
+    names it where there is none."""
+    shipped = sweep.scenario in library()
+    try:
+        return load_scenario(sweep.scenario if shipped else str(Path(file).parent / sweep.scenario), settings)
+    except ScenarioError as error:
+        if error.file is not None or error.field != "scenario":
+            raise
+        raise _at_scenario(error, sweep) from error
+
+
+def _at_scenario(error: ScenarioError, sweep: Sweep) -> ScenarioError:
+    """With the line of the sweep's file that names its scenario."""
+    file, line = (sweep.written and place_of(sweep.written, "scenario")) or (None, None)
+    return replace(error, value=sweep.scenario, file=file, line=line)
+
+
 @dataclass(frozen=True)
 class Point:
     """A scenario of its own, number `index` of its sweep, which sets `fields`; `tree` is all of it."""
@@ -153,7 +172,8 @@ def points(sweep: Sweep, base: Located) -> tuple[Point, ...]:
     """
     if base.scenario.several:
         why = "has variants: a sweep is over the fields of one run"
-        raise ScenarioError("scenario", sweep.scenario, why, "a scenario without variants and grid")
+        several = ScenarioError("scenario", sweep.scenario, why, "a scenario without variants and grid")
+        raise _at_scenario(several, sweep)
     found: list[Point] = []
     wrong: dict[object, ScenarioError] = {}
     for place, values in enumerate(product(*sweep.grid.values())):

@@ -46,6 +46,20 @@ def test_the_simulator_does_not_wait_for_statistics():
     assert "scipy.stats" not in loaded("import netsim.simulation")
 
 
+@pytest.mark.parametrize("word", ["check", "run"])
+def test_a_typo_is_told_before_what_runs_a_scenario_is_loaded(word, tmp_path):
+    (tmp_path / "typo.yaml").write_text("name: t\ntopolgy: {kind: ring, agents: 4}\n")
+    there = loaded(
+        f"sys.argv = ['netsim', '{word}', '{tmp_path / 'typo.yaml'}']\n"
+        "from scenarios.cli.app import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert end.code == 2"
+    )
+    assert "scenarios.schema.load" in there
+    later = {"scipy.stats", "scipy.optimize", "scipy.spatial", "matplotlib", "joblib", "scenarios.stages.study"}
+    assert not there & later
+
+
 def test_every_name_of_the_package_is_what_its_home_has():
     tree = ast.parse(Path(netsim.__file__).read_text(encoding="utf-8"))
     typed = {

@@ -249,5 +249,5 @@ def test_two_adversaries_of_one_name_would_miss_the_same_packets():
 
 
 def test_links_that_are_no_links_are_a_scenario_error():
-    with pytest.raises(ScenarioError, match="neither 'all' nor pairs"):
-        simulation(Adversary(links="some"))
+    with pytest.raises(ScenarioError, match="links = 'some': is a text; allowed: 'all', or "):
+        Adversary(links="some")

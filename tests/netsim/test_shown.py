@@ -9,6 +9,7 @@ import pytest
 import netsim
 import scenarios
 from netsim.algorithms import PrivateGradientDescent
+from netsim.errors import ScenarioError
 from netsim.problems import build
 from netsim.problems.data import Dataset, load
 from netsim.schedules import Constant
@@ -30,7 +31,7 @@ def installed(monkeypatch):
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     offered = project["entry-points"]["netsim"].items()
 
-    def entry_points(group, name):
+    def entry_points(group, name=None):  # which matplotlib asks, too
         return [metadata.EntryPoint(n, value, group) for n, value in offered if (group, n) == ("netsim", name)]
 
     monkeypatch.setattr(metadata, "entry_points", entry_points)
@@ -71,3 +72,36 @@ def test_a_run_is_drawn_as_on_the_page(installed):
     (line, *_) = drawn.drawing.figure.axes[0].lines
     errors = RUN.metrics.worst_by_round(4)[:, 0]
     assert list(line.get_ydata()) == pytest.approx(list(errors))
+
+
+@pytest.mark.parametrize(
+    ("name", "begins", "holds"),
+    [
+        ("error.svg", b"<?xml", b"PrivateGradientDescent"),
+        ("error.html", b"<!doctype html>", b"Does it converge?"),
+        ("error.png", b"\x89PNG", b"IEND"),
+        ("error.PDF", b"%PDF", b"%%EOF"),
+    ],
+)
+def test_what_is_drawn_can_be_saved_and_is_shown_as_before(installed, tmp_path, name, begins, holds):
+    drawn = RUN.plot()
+    shown = drawn._repr_html_()
+    assert drawn.save(tmp_path / name) == tmp_path / name
+    text = (tmp_path / name).read_bytes()
+    assert text.startswith(begins)
+    assert holds in text
+    assert RUN.plot()._repr_html_() == drawn._repr_html_() == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "says"),
+    [
+        ("error.jpg", {}, "path = 'error.jpg': no format of a figure; allowed: .svg, .png, .pdf, .html"),
+        ("error", {}, "path = 'error': no format of a figure"),
+        ("error.svg", {"width": 0}, "width, dpi = [0, 300]: no size of a figure; allowed: 1 … 40 inches"),
+    ],
+)
+def test_a_file_that_no_figure_has(installed, name, size, says):
+    with pytest.raises(ScenarioError) as caught:
+        RUN.plot().save(name, **size)
+    assert says in str(caught.value)

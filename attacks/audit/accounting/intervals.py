@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
@@ -64,6 +64,8 @@ def clopper_pearson(successes: int, trials: int, confidence: float, side: Side =
     A one-sided interval spends all of α on its side and is 0 or 1 on the other. Only for independent trials
     of one probability: for the mean of values in [0, 1] see `exceeds` and `falls_short`.
     """
+    from scipy import stats  # takes its time to load
+
     alpha = error_rate(confidence)
     if not 0 <= successes <= trials or trials < 1:
         raise PrivacyError(f"{successes} successes in {trials} trials: need 0 ≤ successes ≤ trials, trials ≥ 1")
@@ -79,6 +81,8 @@ def clopper_pearson(successes: int, trials: int, confidence: float, side: Side =
 
 def normal_mean(values: Array, confidence: float) -> Interval:
     """Interval of the mean of independent values of any size, in the normal approximation: for large samples only."""
+    from scipy import stats  # takes its time to load
+
     mean = float(np.mean(values))
     if not math.isfinite(mean):
         return Interval(mean, mean, mean, confidence)

@@ -33,7 +33,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize
 
 from attacks.audit.accounting.formulas import gaussian_delta, gaussian_epsilon
 from attacks.audit.accounting.intervals import check_delta
@@ -346,6 +345,8 @@ def _root(product: Product, delta: float) -> float:
         high, width = min(high + width, product.pure), 2 * width
     if line.delta(high) > delta:
         return product.pure
+    from scipy import optimize  # takes its time to load
+
     return float(optimize.brentq(lambda e: line.delta(e) - delta, low, high, xtol=_ROOTS / at.theta))
 
 

@@ -3,12 +3,13 @@
 import base64
 import io
 import math
+import pickle
 import re
-import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import matplotlib as mpl
@@ -18,6 +19,9 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from PIL import Image
 
+from netsim.errors import ScenarioError
+from scenarios.render.page.printed import FORMATS, glyphs_missing, printed, too_narrow
+from scenarios.results.base import write_text
 from scenarios.results.numbers import show, ten_to
 
 Style: TypeAlias = dict[str, object]
@@ -131,6 +135,31 @@ class Chart:
         width = round(72 * float(self.drawing.figure.get_figwidth()))
         return f"<h4>{escape(self.title)}</h4>{framed(self.drawing, width, key)}{caption}"
 
+    def at(self, inches: float) -> Drawing:
+        """The drawing for a figure that wide."""
+        return self.narrow if self.narrow is not None and too_narrow(inches) else self.drawing
+
+    def save(self, path: str | Path, width: float = 7.0, dpi: int = 300) -> Path:
+        """Write the figure to a file: .svg, .pdf or .png (`dpi` dots an inch), `width` inches wide, with its
+        key; or .html, a page with its caption. Returns where it is.
+
+        You get a `ScenarioError` for another ending, or a width or resolution that no figure has.
+        """
+        file, title = Path(path), escape(self.title)
+        kind = file.suffix.lower()[1:]
+        if kind not in (*FORMATS, "html"):
+            raise ScenarioError("path", str(path), "no format of a figure", f".{', .'.join((*FORMATS, 'html'))}")
+        if not (1 <= width <= 40 and 30 <= dpi <= 2400):
+            raise ScenarioError("width, dpi", [width, dpi], "no size of a figure", "1 … 40 inches, 30 … 2400 dots")
+        if kind == "html":
+            page = f'<!doctype html><meta charset="utf-8"><title>{title}</title>{self._repr_html_()}'
+            write_text(file, page)
+            return file
+        drawing = self.at(width)
+        copied: Figure = pickle.loads(pickle.dumps(drawing.figure))  # what is shown stays as it is
+        printed(copied, self.key, drawing.words, [file], dpi, width, self.narrow is not None)
+        return file
+
 
 @contextmanager
 def canvas(width: float, height: float) -> Generator[tuple[Figure, Any]]:
@@ -141,27 +170,6 @@ def canvas(width: float, height: float) -> Generator[tuple[Figure, Any]]:
         axes: Any = cast("Any", figure).add_subplot()
         axes.patch.set_alpha(0)
         yield figure, axes
-
-
-@contextmanager
-def glyphs_missing() -> Generator[list[str]]:
-    """Letters that the font lacks, of what is drawn within the block, in place of a warning for each.
-
-    Where text stays text, as in a page, the reader's own fonts show them: only the room they take is a guess.
-    """
-    missing: list[str] = []
-    with warnings.catch_warnings():
-        warnings.filterwarnings("always", r"Glyph \d+ ")
-        show = warnings.showwarning
-
-        def keep(message: Warning | str, *where: Any, **more: Any) -> None:
-            if found := re.match(r"Glyph (\d+) .*missing from", str(message)):
-                missing.extend({chr(int(found[1]))} - set(missing))
-            else:
-                show(message, *where, **more)
-
-        warnings.showwarning = keep
-        yield missing
 
 
 def framed(drawing: Drawing, width: int, key: Sequence[str]) -> str:

@@ -518,7 +518,6 @@ def test_broadcasts_can_be_spooled_and_exported(tmp_path):
         (lambda: simulation(link_laws={(0, 1): LinkLaw(authenticated=True)}), "link_laws.authenticated"),
         (lambda: simulation(active_adversaries=(ActiveAdversary("m", "all", (Drop(),)),)), "active_adversaries"),
         (lambda: simulation(SHEET, None, Adversary(links=((0, 1),))), "adversaries[0].links"),
-        (lambda: simulation(SHEET, None, Adversary(links="some")), "adversaries[0].links"),
         (lambda: simulation(SHEET, None, Adversary(links=Cut((0,)))), "adversaries[0].links.cut"),
         (lambda: simulation(SHEET, None, Adversary(links=Around((12,)))), "adversaries[0].links.around[0]"),
         (lambda: simulation(SHEET, None, Adversary(nodes=(12,))), "adversaries[0].nodes[0]"),

@@ -16,6 +16,10 @@ MISTAKES = {
     "a list that is called otherwise": ("list scenario", 2, "Did you mean 'scenarios'?"),
     "letters of another case": ("show DP_RECAL", 2, "; did you mean 'dp_recal'?;"),
     "a scenario of another case": ("run Private-Descent", 2, "; did you mean 'private-descent' or"),
+    "a sweep of no scenario": (
+        "sweep of_none.yaml", 2, "of_none.yaml:2: scenario = 'tny.yaml': no such file, and no shipped scenario"
+    ),
+    "a sweep of variants": ("sweep of_many.yaml", 2, "of_many.yaml:1: scenario = 'several.yaml': has variants: "),
     "a scenario for a sweep": (
         "sweep tiny.yaml", 2,
         "ScenarioError: tiny.yaml:1: is a scenario, not a sweep: `netsim run` runs it; allowed: a sweep: "
@@ -53,7 +57,7 @@ MISTAKES = {
         "audit two.py -o rounds=3 --out out", 2, "two.py:31: claim.adjacency = 2.0: not an adjacency; allowed: the ",
     ),
     "a claim with no ε": (
-        "audit none.py -o rounds=3 --out out", 2, "claim.epsilon = 'None': no ε, and no condition that fails"
+        "audit none.py -o rounds=3 --out out", 2, "none.py:31: claim.epsilon = None: no ε, and no condition"
     ),
     "a claim of a text": (
         "audit text.py -o rounds=3 --out out", 2, "text.py:31: claim.epsilon = '1': not an ε; allowed: a number >= 0"
@@ -69,9 +73,9 @@ MISTAKES = {
         "audit forgot.py -o rounds=3 --epsilon 1 --out out", 70, "In your code:\n  File ",
     ),
     "no round": (
-        "audit mine.py -o rounds=0", 2, "-o rounds = 0: an agent is never active: nothing is sent; allowed: >= 1",
+        "audit mine.py -o rounds=0", 2, "-o rounds = 0: an agent of TwoExchanges is never active: nothing",
     ),
-    "rounds below 0": ("audit mine.py -o rounds=-3", 2, "-o rounds = -3: an agent is never active"),
+    "rounds below 0": ("audit mine.py -o rounds=-3", 2, "-o rounds = -3: an agent of TwoExchanges is never active"),
     "a schedule of noise without a square": (
         "audit mine.py -o rounds=3 -o scale=1e300", 2,
         "-o scale = 1e+300: wrong type: should be less than or equal to 1e+150;",
@@ -205,6 +209,9 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("braces.yaml").write_text("scenario: tiny.yaml\ngrid: {algorithms[0].rounds: [1, 2]}\n")
     Path("thawed.py").write_text(MINE.replace("@dataclass(frozen=True)", "@dataclass"))
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
+    Path("of_none.yaml").write_text("grid: {replicas: [1, 2]}\nscenario: tny.yaml\n")
+    Path("of_many.yaml").write_text("scenario: several.yaml\ngrid: {links.loss: [0.1, 0.2]}\n")
+    Path("several.yaml").write_text(f"{TINY}\ngrid: {{replicas: [1, 2]}}\n")
     Path("ones.csv").write_text("a,label\n0.5,1\n1.0,1\n2.0,1\n")
     data = "{name: csv, path: ones.csv, label: label}"
     Path("csv.yaml").write_text(

@@ -14,6 +14,7 @@ from netsim.errors import ScenarioError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import subset
 from scenarios.render.page.report import figures
+from scenarios.schema.own import claiming
 from tests.scenarios.small import TINY
 
 
@@ -76,10 +77,38 @@ def test_what_is_wrong_is_said_before_anything_runs():
         (Mine(), {"claim": (1.0, 0.0, 0.0)}, "not a claim; allowed: ε, or "),
         (Mine(), {"seed": -1}, "seed = -1: out of range"),
         (Mine(), {"jobs": 0}, "jobs = 0: not a number of processes"),
+        (Mine(), {"jobs": "all"}, "jobs = 'all': not a number of processes"),
+        (Mine(), {"claim": "1"}, "claim = '1': not a claim; allowed: ε, or (ε, δ), of a whole run, such as 1.0 or"),
+        (Mine(), {"claim": {"epsilon": 1.0}}, "claim = {'epsilon': 1.0}: not a claim"),
+        (
+            Mine(rounds=0),
+            {},
+            "algorithm.rounds = 0: an agent of Mine is never active: nothing is sent; allowed: >= 1",
+        ),
+        (Mine(rounds="4"), {}, "algorithm.rounds = '4': not an integer"),
+        (Mine(scale="x"), {}, "algorithm.scale = 'x': is a text; allowed: a number"),
+        (Mine(scale=0.0), {}, "claim() = 'Mine': ZeroDivisionError: float division by zero; allowed: def claim("),
     ):
         with pytest.raises(ScenarioError) as caught:
             scenarios.audit(algorithm, **options)
         assert says in str(caught.value)
+    with pytest.raises(ScenarioError, match="-o = 3: is an int; allowed: a text FIELD=VALUE"):
+        scenarios.audit(Mine(), 1.0, 3)
+    with pytest.raises(ScenarioError, match="found = 3: is an int; allowed: a run, as of Simulation"):
+        scenarios.plot(3)
+    with pytest.raises(ScenarioError, match="scenario = 3: is an int; allowed: a text, or a Path"):
+        scenarios.run(3)
+
+
+class ByHand(Mine):
+    """Not made by its fields."""
+
+    def __init__(self, twice):
+        super().__init__(rounds=2 * twice)
+
+
+def test_an_object_is_audited_as_it_was_made():
+    assert claiming(ByHand(3), 1.0, 0.0).horizon == 6
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from scenarios.render.page.export import save
 from scenarios.render.page.plan import Marks
 from scenarios.render.page.report import figures
 from tests.scenarios.filled import tree
@@ -28,10 +27,11 @@ def test_every_mark_is_in_the_key_of_the_files(net, tmp_path):
     words = [entry.label for entry in one.key]
     assert words == [entry.label for entry in Marks.of(results.network).key]
     files = [tmp_path / f"network.{kind}" for kind in ("svg", "png", "pdf")]
-    save(one, one.drawing, files, 100, 3.5)
+    for file in files:
+        assert one.save(file, 3.5, 100) == file
     text = html.unescape(files[0].read_text(encoding="utf-8"))
     assert set(words) <= set(re.findall(r"<text[^>]*>([^<]*)</text>", text))
     (bare,) = figures(results)
-    save(replace(bare, key=()), bare.drawing, [tmp_path / "bare.png"], 100, 3.5)
+    replace(bare, key=()).save(tmp_path / "bare.png", 3.5, 100)
     height = [int.from_bytes((tmp_path / f"{name}.png").read_bytes()[20:24], "big") for name in ("network", "bare")]
     assert height[0] > height[1]

@@ -1,0 +1,265 @@
+"""Arguments of public constructors and functions against their annotations: which is wrong, and what is expected."""
+
+import inspect
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache, wraps
+from numbers import Integral, Real
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
+
+from netsim.errors import ScenarioError, together
+
+P = ParamSpec("P")
+R = TypeVar("R")
+EXAMPLES = {
+    "AccessLaw": "AccessLaw(bandwidth=1e6) of netsim.network.links",
+    "ActiveAdversary": "ActiveAdversary(…) of netsim.network.active_adversaries",
+    "Adjacency": "the one that `claim` is handed",
+    "Adversary": 'netsim.Adversary(links="all")',
+    "Algorithm": "Mine(rounds=20)",
+    "Codec": "FLOAT64 of netsim.codecs",
+    "Dataset": 'load("digits") of netsim.problems',
+    "DelayLaw": "ConstantDelay(0.01) of netsim.network.laws",
+    "ExchangePolicy": "WAIT_FOR_ALL of netsim.network.links",
+    "LinkLaw": "LinkLaw(loss=0.1) of netsim.network.links",
+    "NetworkSettings": "NetworkSettings(links=LinkLaw(loss=0.1)) of netsim.settings",
+    "Objective": "netsim.objective(f, gradient, dimension, smoothness=L)",
+    "Path": 'pathlib.Path("folder")',
+    "Problem": "logistic(data.split(5), ridge=0.1) of netsim.problems",
+    "Recording": "Recording(measure=False) of netsim.settings",
+    "Regularizer": "L1(0.1) of netsim.problems",
+    "Schedule": "netsim.schedules.Constant(0.1), or any function of the round",
+    "Timing": "Timing(compute=ConstantDelay(0.01)) of netsim.settings",
+    "Topology": "ring(5) of netsim.topology",
+    "Wiretaps": "Around((0,)) of netsim.adversary",
+}
+"""How a value of a type is written, by the type's name."""
+_PLAIN: dict[object, tuple[type | tuple[type, ...], str]] = {
+    bool: ((bool, np.bool_), "True or False"),
+    int: (Integral, "an integer"),
+    float: (Real, "a number"),
+    str: (str, "a text"),
+}
+
+
+def check_types(made: object, *, arrays: bool = False) -> None:
+    """Raise a `ScenarioError` that names every field of a dataclass whose value is of another type than annotated.
+
+    A value that is the field's default is right, and an annotation that cannot be resolved says nothing.
+    With `arrays`, an array may stand where a number is annotated: there is one for each replica or coordinate; and
+    None for what is no number or text.
+    """
+    hints, kind = _hints(type(made)), cast("Any", type(made))
+    wrong: list[ScenarioError] = []
+    for one in fields(kind) if is_dataclass(kind) else ():
+        value: object = getattr(made, one.name, None)
+        default = one.default is not MISSING and value is one.default
+        if one.init and one.name in hints and not default:
+            wrong += _mistakes(one.name, value, hints[one.name], arrays)
+    if wrong:
+        raise together(wrong)
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which raises a `ScenarioError` for arguments of other types than annotated."""
+    parameters = inspect.signature(function)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        hints = _hints(function)
+        try:
+            given = parameters.bind(*args, **kwargs).arguments
+        except TypeError:  # Python says it in its own words
+            return function(*args, **kwargs)
+        defaults = {name: one.default for name, one in parameters.parameters.items()}
+        wrong = [
+            mistake
+            for name, value in given.items()
+            if name in hints and value is not defaults[name]
+            for mistake in _mistakes(name, value, hints[name], arrays=False)
+        ]
+        if wrong:
+            raise together(wrong)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def expect(value: object, field: str, hint: Any) -> None:
+    """Raise a `ScenarioError` at this field for a value of another type."""
+    if wrong := _mistakes(field, value, hint, arrays=False):
+        raise together(wrong)
+
+
+@cache
+def _hints(of: Any) -> dict[str, Any]:
+    try:
+        return get_type_hints(of)
+    except Exception:  # one of them names nothing, or what only a type checker loads: the others say what they say
+        found: dict[str, Any] = {}
+        for name, one in inspect.get_annotations(of).items():
+            with suppress(Exception):
+                alone = type("", (), {"__annotations__": {name: one}, "__module__": of.__module__})
+                found |= get_type_hints(alone)
+        return found
+
+
+def _mistakes(field: str, value: object, hint: Any, arrays: bool) -> list[ScenarioError]:
+    """What is wrong with a value: itself, or an entry of it."""
+    if _fits(value, hint, arrays):
+        return []
+    for form in _forms(hint):
+        inside = _entries(value, form)
+        found = [one for name, entry, of in inside or () for one in _mistakes(f"{field}{name}", entry, of, arrays)]
+        if found:
+            return found[:1]
+    why = "not an integer" if _forms(hint) == [int] else what(value)
+    return [ScenarioError(field, value, why, ", or ".join(dict.fromkeys(map(_wanted, _forms(hint)))))]
+
+
+def _forms(hint: Any) -> list[Any]:
+    """The members of a union; the annotation itself where it is none."""
+    if get_origin(hint) is Annotated:
+        return _forms(get_args(hint)[0])
+    if get_origin(hint) in (Union, types.UnionType):
+        return [form for one in get_args(hint) for form in _forms(one)]
+    return [hint]
+
+
+def _fits(value: object, hint: Any, arrays: bool) -> bool:
+    return any(_is(value, form, arrays) for form in _forms(hint))
+
+
+def _is(value: object, form: Any, arrays: bool) -> bool:
+    origin = get_origin(form)
+    if form in (None, type(None)):
+        return value is None
+    if origin is Literal:
+        return any(type(value) is type(one) and value == one for one in get_args(form))
+    if form in _PLAIN:
+        if arrays and form is float and isinstance(value, np.ndarray):
+            return True
+        return isinstance(value, _PLAIN[form][0]) and (form is bool or not isinstance(value, bool))
+    if arrays and value is None:
+        return True
+    entries = _entries(value, form)
+    if entries is not None:
+        return all(_fits(entry, of, arrays) for _, entry, of in entries)
+    if origin in (tuple, Sequence, Mapping, list, dict):
+        return False
+    if origin is Callable or form is Callable:
+        return callable(value)
+    if origin is Iterable:
+        return isinstance(value, Iterable) and not isinstance(value, str)
+    if origin is np.ndarray:
+        return isinstance(value, np.ndarray)
+    if form is Any or not isinstance(form, type):
+        return True
+    if getattr(form, "_is_protocol", False):
+        return not isinstance(value, type) and all(_has(value, name) for name in _members(form))
+    return isinstance(value, form)
+
+
+def _entries(value: object, form: Any) -> list[tuple[str, object, Any]] | None:
+    """The entries of a list or a mapping: where each is, itself, and its annotation; None where it is neither of
+    them, or the annotation is not."""
+    origin, inner = get_origin(form), get_args(form)
+    if origin in (Mapping, dict) and isinstance(value, Mapping):
+        pairs = cast("Mapping[object, object]", value).items()
+        return [
+            one for key, entry in pairs for one in ((f"[{key!r}]", key, inner[0]), (f"[{key!r}]", entry, inner[1]))
+        ]
+    if origin in (tuple, Sequence, list) and isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        entries = list(cast("Sequence[object]", value))
+        if origin is tuple and inner[-1] is not Ellipsis:
+            if len(entries) != len(inner):
+                return None
+            return [(f"[{k}]", entry, of) for k, (entry, of) in enumerate(zip(entries, inner, strict=True))]
+        return [(f"[{k}]", entry, inner[0]) for k, entry in enumerate(entries)]
+    return None
+
+
+@cache
+def _members(protocol: type) -> frozenset[str]:
+    """What an object of a protocol has."""
+    return frozenset(
+        name
+        for base in protocol.__mro__
+        if getattr(base, "_is_protocol", False) and cast("object", base) is not Protocol
+        for name in {*vars(base), *inspect.get_annotations(base)}
+        if not name.startswith("_") or name == "__call__"
+    )
+
+
+def _has(value: object, name: str) -> bool:
+    """Whether it is there; a property is not computed for that."""
+    nothing = object()
+    return inspect.getattr_static(value, name, nothing) is not nothing or (name == "__call__" and callable(value))
+
+
+def what(value: object) -> str:
+    """What a value is, in words, for a message that says what was to be in its place."""
+    if value is None:
+        return "there is no value"
+    if inspect.iscoroutine(value):
+        return "is a coroutine: is an `await` missing?"
+    if isinstance(value, type):
+        return f"is the class {value.__name__}, and no object of it"
+    if inspect.isroutine(value):
+        return f"is the function {getattr(value, '__name__', '')}"
+    name = type(value).__name__
+    return f"is {_a({'bool': 'truth value', 'str': 'text'}.get(name, name))}"
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'AEIOaeio' else 'a'} {noun}"
+
+
+def _wanted(form: Any) -> str:
+    """What an annotation allows, with an example where there is one."""
+    origin, inner = get_origin(form), get_args(form)
+    if form in (None, type(None)):
+        return "None"
+    if origin is Literal:
+        return ", ".join(map(repr, inner))
+    if form in _PLAIN:
+        return _PLAIN[form][1]
+    if origin in (Mapping, dict):
+        return f"a dict {{{_short(inner[0])}: {_short(inner[1])}}}"
+    if origin in (tuple, Sequence, list):
+        several = origin is not tuple or inner[-1] is Ellipsis
+        example = EXAMPLES.get(getattr(inner[0], "__name__", ""), "")
+        text = f"{_short(inner[0])}, …" if several else ", ".join(map(_short, inner))
+        return f"a tuple ({text})" + (f", such as ({example.partition(' of ')[0]},)" if several and example else "")
+    if Callable in (origin, form):
+        return "a function"
+    if not isinstance(form, type):
+        return str(form).replace("typing.", "")
+    name = form.__name__
+    return f"{_a(name)}, such as {EXAMPLES[name]}" if name in EXAMPLES else _a(name)
+
+
+def _short(hint: Any) -> str:
+    """The same as part of a list."""
+    (form, *others) = _forms(hint)
+    if get_origin(form) is tuple:
+        return _wanted(form).removeprefix("a tuple ")
+    if others or not isinstance(form, type) or form in _PLAIN:
+        return _wanted(form)
+    return f"{form.__name__}(…)"

@@ -1,0 +1,299 @@
+"""Errors in code of somebody's own: their line, a forgotten `await`, a port used wrongly, a `claim` that fails.
+
+Code is somebody's own where its file is neither netsim's, nor Python's, nor an installed package's: that of a file, a
+script, a cell of a notebook.
+"""
+
+import ast
+import inspect
+import linecache
+import reprlib
+import sysconfig
+import traceback
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from netsim.algorithms.algorithm import Algorithm
+from netsim.arguments import check_types, what
+from netsim.errors import NetsimError, ProtocolError, ScenarioError, meant
+from netsim.node import Node
+
+PACKAGE = Path(__file__).parent
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+OFFERED = frozenset(name for name, value in vars(Node).items() if inspect.iscoroutinefunction(value))
+"""What a node offers that has to be awaited."""
+RUN = "async def run(self, node)"
+CLAIM = "def claim(self, adjacency, setting, delta): return Claim(epsilon, delta, 'Theorem 1', adjacency, 'l1')"
+"""The form of what a class may define."""
+UNAWAITED = "coroutine '"
+"""How Python's warning of a coroutine begins that nobody awaited."""
+Step = tuple[FrameType, int]
+
+
+# ── where it comes from ─────────────────────────────────────────────────────────────────────────────────
+
+
+@cache
+def is_own(file: str) -> bool:
+    """Whether a file of code is somebody's own."""
+    if file.startswith("<"):
+        return not file.startswith(("<frozen", "<__array_function__"))
+    path = Path(file).absolute()
+    libraries = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}
+    ours = {PACKAGE, *(PACKAGE.parent / name for name in ("attacks", "scenarios"))}
+    installed = {"site-packages", "dist-packages"} & set(path.parts)
+    return not installed and not any(path.is_relative_to(one) for one in (*ours, *libraries))
+
+
+def _steps(error: BaseException) -> list[Step]:
+    """Frames that an error came through, and their lines, the outermost first; what dataclasses write is left out."""
+    found = list(traceback.walk_tb(error.__traceback__))
+    return [(f, line) for f, line in found if (f.f_code.co_filename, f.f_code.co_name) != ("<string>", "__init__")]
+
+
+def last_own(error: BaseException) -> Step | None:
+    """The last frame of somebody's own that an error came through, and its line."""
+    return next((one for one in reversed(_steps(error)) if is_own(one[0].f_code.co_filename)), None)
+
+
+def _place(step: Step) -> str:
+    return f"{Path(step[0].f_code.co_filename).name}:{step[1]}"
+
+
+# ── a claim ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def stated(algorithm: object, name: str, *facts: object) -> Any:
+    """What a method of an algorithm returns that only computes, such as `claim`.
+
+    An error of somebody's own code in it is a `ScenarioError` with its file and line, which says the class, the
+    method and what went wrong; so is `async def`. Another error of netsim's is as it is: a refusal with a reason.
+    """
+    label = type(algorithm).__name__
+    try:
+        found = getattr(algorithm, name)(*facts)
+    except (Exception, SystemExit) as error:
+        own = last_own(error)
+        if isinstance(error, ScenarioError):
+            if own is None or error.file is not None:
+                raise
+            file, line = Path(own[0].f_code.co_filename).name, own[1]
+            raise replace(error, field=f"{name}.{error.field}", file=file, line=line) from None
+        if isinstance(error, NetsimError):
+            raise
+        code = _code_of(algorithm, name)
+        if own is None and (code is None or not is_own(code.co_filename)):
+            raise
+        place = _defined(algorithm, name) if own is None else (Path(own[0].f_code.co_filename).name, own[1])
+        why = f"{type(error).__name__}: {error}"
+        raise ScenarioError(f"{name}()", label, why, _form_of(name), *place) from error
+    if inspect.iscoroutine(found):
+        found.close()
+        why = "is a coroutine: `def`, and not `async def`"
+        raise ScenarioError(f"{name}()", label, why, _form_of(name), *_defined(algorithm, name))
+    return found
+
+
+def _form_of(name: str) -> str:
+    return CLAIM if name == "claim" else f"def {name}{inspect.signature(getattr(Algorithm, name))}"
+
+
+def _code_of(of: object, name: str) -> CodeType | None:
+    """The code of a method of an object, or of a property."""
+    found: Any = getattr(type(of), name, None)
+    found = getattr(found, "fget", getattr(found, "__func__", found))
+    return getattr(inspect.unwrap(found) if callable(found) else found, "__code__", None)
+
+
+def _defined(of: object, name: str) -> tuple[str | None, int | None]:
+    """The file and the line where it is defined."""
+    code = _code_of(of, name)
+    return (None, None) if code is None else (Path(code.co_filename).name, code.co_firstlineno)
+
+
+def check_own(algorithm: Any) -> None:
+    """Raise a `ScenarioError` for an algorithm that cannot be run: parameters of other types than annotated, and a
+    `run` that does not take a node."""
+    check_types(algorithm, arrays=True)
+    try:
+        inspect.signature(algorithm.run).bind(None)
+    except TypeError as error:
+        why = f"{error}: it is called with a node"
+        raise ScenarioError("run", type(algorithm).__name__, why, RUN, *_defined(algorithm, "run")) from None
+
+
+def not_a_coroutine(algorithm: object, found: object) -> ScenarioError:
+    """The error for a `run` that returned something else."""
+    yields = inspect.isasyncgen(found) or inspect.isgenerator(found)
+    why = "it has a `yield`, and is a generator" if yields else f"it returned {found!r}, and is no coroutine"
+    return ScenarioError("algorithm.run", type(algorithm).__name__, why, RUN, *_defined(algorithm, "run"))
+
+
+# ── a run ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def explained(error: BaseException, port: type) -> BaseException:
+    """An error of an agent's code in a run, with what explains it: its own line, and where an `await` is missing.
+
+    An error that comes from within the `port`, or from how it was called, is a `ProtocolError` that says what it was
+    called with. Any other error of the code's own is the same, with its traceback.
+    """
+    steps = _steps(error)
+    last = max((k for k, one in enumerate(steps) if is_own(one[0].f_code.co_filename)), default=None)
+    if last is None or isinstance(error, SystemExit):
+        return error
+    own, call = steps[last], next((one for one in steps[last + 1 :] if _is_port(one[0], port)), None)
+    hint = await_hint(error)
+    if isinstance(error, Exception) and not isinstance(error, NetsimError) and (call or not hint):
+        why = _misused(error, port, call)
+        if why:
+            found = ProtocolError(f"{_place(own)}: {why}")
+            found.__cause__, found.__notes__ = error, [*getattr(error, "__notes__", []), *([hint] if hint else [])]
+            return found.with_traceback(error.__traceback__)
+    if "'await' expression" in str(error):
+        hint = f"{_place(own)}: an `await` too many? Only {', '.join(sorted(OFFERED))} are awaited"
+    if isinstance(error, ScenarioError) and error.file is None and not error.others and not hint:
+        error.file, error.line = Path(own[0].f_code.co_filename).name, own[1]
+    elif isinstance(error, NetsimError) and _place(own) not in str(error) and not hint:
+        source = linecache.getline(own[0].f_code.co_filename, own[1]).strip()
+        error.add_note(f"In your code: {_place(own)}, in {own[0].f_code.co_name}: {source}")
+    if hint:
+        error.add_note(hint)
+    return error
+
+
+def _is_port(frame: FrameType, port: type) -> bool:
+    return isinstance(frame.f_locals.get("self"), port) and not frame.f_code.co_name.startswith("_")
+
+
+def _misused(error: Exception, port: type, call: Step | None) -> str:
+    """How the port was used wrongly, where it was."""
+    if isinstance(error, AttributeError) and isinstance(error.obj, port) and error.name and call is None:
+        offered = sorted(name for name in vars(Node) if not name.startswith("_"))
+        return f"a node has no {error.name!r}{meant(error.name, offered)}; it has {', '.join(offered)}"
+    if isinstance(error, TypeError) and call is None and str(error).startswith(f"{port.__name__}."):
+        name = str(error).removeprefix(f"{port.__name__}.").partition("(")[0]
+        how = "; values are sent by name, as in node.exchange(x=value)" if name in ("exchange", "send") else ""
+        said = str(error).replace(f"{port.__name__}.", "node.")
+        return f"{said}{how}; it is {_form(name)}"
+    if call is None:
+        return ""
+    frame, name = call[0], call[0].f_code.co_name
+    taken = [one for one in inspect.signature(getattr(port, name)).parameters.values() if one.name != "self"]
+    given = [(one, frame.f_locals.get(one.name)) for one in taken]
+    shown = ", ".join(f"{one.name} {_described(value)}" for one, value in given if value is not one.default)
+    return f"node.{name} was given {shown}: {type(error).__name__}: {error}; it is {_form(name)}"
+
+
+def _form(name: str) -> str:
+    """How a method of a node is declared."""
+    method = getattr(Node, name, None)
+    if method is None:
+        return f"node.{name}"
+    words = [str(one).partition(":")[0] for one in list(inspect.signature(method).parameters.values())[1:]]
+    call = f"{'await ' if name in OFFERED else ''}node.{name}({', '.join(words)})"
+    return f"{call}, arrays of float64 and shape (replicas, dimension)"
+
+
+def _described(value: object) -> str:
+    shape = getattr(value, "shape", None)
+    if shape is not None and not isinstance(value, type):
+        return f"of type {getattr(value, 'dtype', '')} and shape {shape}"
+    return f"({what(value)})" if value is None or inspect.iscoroutine(value) else f"= {reprlib.repr(value)}"
+
+
+# ── a forgotten `await` ─────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def unawaited() -> Generator[Callable[[], None]]:
+    """Hold back Python's warnings of coroutines that nobody awaited until the block ends. What it yields forgets
+    them, for an error that says the same."""
+    held: list[Any] = []
+    before = warnings.showwarning
+
+    def keep(message: Warning | str, *where: Any, **more: Any) -> None:
+        if str(message).startswith(UNAWAITED) and "never awaited" in str(message):
+            held.append((message, where, more))
+        else:
+            before(message, *where, **more)
+
+    warnings.showwarning = keep
+    try:
+        yield held.clear
+    finally:
+        warnings.showwarning = before
+        for message, where, more in held:
+            before(message, *where, **more)
+
+
+def close_coroutines(error: BaseException) -> None:
+    """Close the coroutines that an error and its frames still hold, and that nobody awaits any more."""
+    held = [value for frame, _ in traceback.walk_tb(error.__traceback__) for value in frame.f_locals.values()]
+    for value in (*held, getattr(error, "obj", None)):
+        if inspect.iscoroutine(value) and inspect.getcoroutinestate(value) == inspect.CORO_CREATED:
+            value.close()
+
+
+def await_hint(error: BaseException) -> str:
+    """Where an `await` is probably missing, for an error about a coroutine that came through code of somebody's own;
+    "" for any other error."""
+    if not isinstance(error, TypeError | AttributeError | ProtocolError) or "coroutine" not in str(error):
+        return ""
+    own = last_own(error)
+    if own is None:
+        return ""
+    file, line = own[0].f_code.co_filename, own[1]
+    call = _forgotten_call("".join(linecache.getlines(file)), line)
+    at, called = (line, "what is used there") if call is None else (call.lineno, f"{ast.unparse(call.func)}(...)")
+    return f"{Path(file).name}:{at}: is an `await` missing? {called} is a coroutine"
+
+
+def _forgotten_call(text: str, line: int) -> ast.Call | None:
+    """The call without `await` that a line suffers from: on it, or else the last above it in the same function, first
+    of all one whose result has a name that the line uses."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return None
+    around = [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS) and _spans(one, line)]
+    if not around:
+        return None
+    inner = max(around, key=lambda one: one.lineno)
+    coroutines = OFFERED | {one.name for one in ast.walk(tree) if isinstance(one, ast.AsyncFunctionDef)}
+    nodes = list(ast.walk(inner))
+    awaited = {id(one.value) for one in nodes if isinstance(one, ast.Await)}
+    calls = [
+        one
+        for one in nodes
+        if isinstance(one, ast.Call)
+        and id(one) not in awaited
+        and getattr(one.func, "attr", getattr(one.func, "id", "")) in coroutines
+    ]
+    calls.sort(key=lambda one: (one.lineno, one.col_offset))
+    there = [one for one in nodes if isinstance(one, ast.stmt) and one is not inner and _spans(one, line)]
+    if there:
+        smallest = min(there, key=lambda one: (one.end_lineno or one.lineno) - one.lineno)
+        if on_it := [one for one in calls if _spans(smallest, one.lineno)]:
+            return next((one for one in on_it if _spans(one, line)), on_it[0])
+        used = {one.id for one in ast.walk(smallest) if isinstance(one, ast.Name)}
+        named = [
+            one.value
+            for one in nodes
+            if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call) and one.value in calls
+            if one.value.lineno < line
+            if any(isinstance(name, ast.Name) and name.id in used for to in one.targets for name in ast.walk(to))
+        ]
+        if named:
+            return max(named, key=lambda one: one.lineno)
+    return next((one for one in reversed(calls) if one.lineno < line), None)
+
+
+def _spans(node: ast.stmt | ast.expr, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)

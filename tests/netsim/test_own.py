@@ -1,0 +1,213 @@
+"""Errors in code of somebody's own, in Python: their line, the call of the port, a forgotten `await`, a claim."""
+
+import gc
+import re
+import warnings
+from dataclasses import dataclass, make_dataclass
+from textwrap import indent
+from types import ModuleType
+
+import pytest
+
+from netsim.algorithms import Algorithm
+from netsim.claims import Adjacency
+from netsim.errors import NetsimError, ProtocolError, ScenarioError
+from netsim.problems import load, logistic
+from netsim.simulation import Simulation
+from netsim.topology import ring
+
+PROBLEM = logistic(load("synthetic", records=20, dimension=3, seed=3).split(4), ridge=0.5)
+HEAD = """\
+import numpy as np
+from dataclasses import dataclass
+from netsim.algorithms import Algorithm
+from netsim.claims import Claim
+from netsim.mechanisms import Laplace
+
+@dataclass(frozen=True)
+class Sound(Algorithm):
+    scale: float = 1.0
+"""
+FINE = "async def run(self, node):\n    node.estimate((await node.exchange(x=node.zeros())).mix('x'))\n"
+RUN = "async def run(self, node):\n    x = node.zeros()\n    {}\n    node.estimate(x)\n"
+
+
+def made(tmp_path, methods):
+    """An object of a class in a file of its own; `methods` begin in line 10."""
+    file = tmp_path / "sound.py"
+    file.write_text(HEAD + indent(methods, "    "))
+    module = ModuleType("sound_of_a_test")
+    exec(compile(file.read_text(), str(file), "exec"), vars(module))
+    return module.Sound()
+
+
+def run(tmp_path, line):
+    return Simulation(PROBLEM, ring(4), made(tmp_path, RUN.format(line))).run()
+
+
+def claimed(tmp_path, body, head="def claim(self, adjacency, setting, delta):"):
+    simulation = Simulation(PROBLEM, ring(4), made(tmp_path, f"{FINE}{head}\n    {body}\n"))
+    return simulation.claim(Adjacency(1.0, "one record"), 1, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (
+            "return Claim(2 / 'x', 0.0, 'T', adjacency, 'l1')",
+            "sound.py:13: claim() = 'Sound': TypeError: unsupported",
+        ),
+        (
+            "return self.nothing",
+            "sound.py:13: claim() = 'Sound': AttributeError: 'Sound' object has no attribute 'not",
+        ),
+        ("return {}['a']", "sound.py:13: claim() = 'Sound': KeyError: 'a'; allowed: def claim(self, adjacency, sett"),
+        ("import sys; sys.exit(3)", "sound.py:13: claim() = 'Sound': SystemExit: 3; allowed: def claim("),
+        ("return Claim(1.0, 0.0, 'T', adjacency, 'l9')", "sound.py:13: claim.norm = 'l9': no norm of a claim"),
+        ("return Claim(1.0, 0.0, 'T', 'record', 'l1')", "sound.py:13: claim.adjacency = 'record': not an adjacency"),
+        (
+            "return Claim(None, 0.0, 'T', adjacency, 'l1')",
+            "sound.py:13: claim.epsilon = None: no ε, and no condition",
+        ),
+        ("return 1.0", "sound.py:12: claim = 1.0: is what Sound.claim returned; allowed: a netsim.claims.Claim"),
+    ],
+)
+def test_an_error_in_a_claim_has_its_class_method_and_line(tmp_path, body, says):
+    with pytest.raises(ScenarioError) as caught:
+        claimed(tmp_path, body)
+    assert str(caught.value).startswith(says.replace("'not", "'nothing'")) or says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("head", "says"),
+    [
+        (
+            "def claim(self):",
+            "sound.py:12: claim() = 'Sound': TypeError: Sound.claim() takes 1 positional argument but",
+        ),
+        (
+            "async def claim(self, adjacency, setting, delta):",
+            "sound.py:12: claim() = 'Sound': is a coroutine: `def`",
+        ),
+        (
+            "@property\ndef claim(self):",
+            "sound.py:12: claim() = 'Sound': TypeError: 'NoneType' object is not callable",
+        ),
+    ],
+)
+def test_a_claim_of_another_form_is_one_too(tmp_path, head, says):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ScenarioError, match=re.escape(says)):
+            claimed(tmp_path, "return None", head)
+        gc.collect()
+
+
+@pytest.mark.parametrize(
+    ("methods", "says"),
+    [
+        (
+            "def run(self, node):\n    pass\n",
+            "sound.py:10: algorithm.run = 'Sound': it returned None, and is no corou",
+        ),
+        ("async def run(self, node):\n    yield 1\n", "sound.py:10: algorithm.run = 'Sound': it has a `yield`"),
+        (
+            "async def run(self):\n    pass\n",
+            "sound.py:10: algorithm.run = 'Sound': too many positional arguments: it",
+        ),
+        (FINE + "def stopping(self):\n    return 3\n", "algorithm.stopping() = 3: is an int; allowed: a Stopping"),
+        (
+            FINE + "def check(self, setting):\n    setting.no\n",
+            "sound.py:13: algorithm.check() = 'Sound': AttributeErr",
+        ),
+    ],
+)
+def test_a_class_that_cannot_be_run_is_told_with_its_line(tmp_path, methods, says):
+    with pytest.raises(ScenarioError, match=re.escape(says)):
+        Simulation(PROBLEM, ring(4), made(tmp_path, methods)).run()
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (
+            "node.gradiant(x)",
+            "sound.py:12: a node has no 'gradiant'; did you mean 'gradient'?; it has agents, broadcas",
+        ),
+        (
+            "await node.exchange(x)",
+            "sound.py:12: node.exchange() takes 1 positional argument but 2 were given; values",
+        ),
+        (
+            "await node.proximal(x)",
+            "sound.py:12: node.proximal() missing 1 required positional argument: 'step'; it is",
+        ),
+        (
+            "await node.gradient(np.zeros(7))",
+            "sound.py:12: node.gradient was given x of type float64 and shape (7,): ",
+        ),
+        (
+            "node.privatize(x, 1.0)",
+            "mechanism = 1.0: AttributeError: 'float' object has no attribute 'noiseless'; it i",
+        ),
+        (
+            "node.privatize(None, Laplace(1.0))",
+            "sound.py:12: node.privatize was given value (there is no value), mech",
+        ),
+        ("node.privatize(x, Laplace)", "agent 0 privatizes with the class Laplace: with Laplace(scale)"),
+        ("node.send([1], x=x)", "sound.py:12: node.send was given to = [1], values = {"),
+        (
+            "node.privatize(node.gradient(x), Laplace(1.0))",
+            "value (is a coroutine: is an `await` missing?), mechanism",
+        ),
+    ],
+)
+def test_a_port_that_is_used_wrongly_says_how_it_is_used(tmp_path, line, says):
+    with pytest.raises(ProtocolError) as caught:
+        run(tmp_path, line)
+    assert says in str(caught.value)
+    assert "sound.py:12" in "".join([str(caught.value), *caught.value.__notes__])
+
+
+def test_an_error_of_the_code_itself_is_as_it_was(tmp_path):
+    with pytest.raises(ValueError, match="mine") as caught:
+        run(tmp_path, "raise ValueError('mine')")
+    assert not isinstance(caught.value, NetsimError)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("x = x - 0.1 * node.gradient(x)", "sound.py:12: is an `await` missing? node.gradient(...) is a coroutine"),
+        ("x = node.exchange(x=x).mix('x')", "sound.py:12: is an `await` missing? node.exchange(...) is a coroutine"),
+        ("m = node.receive(); m.values", "sound.py:12: is an `await` missing? node.receive(...) is a coroutine"),
+        ("node.estimate(node.gradient(x))", "sound.py:12: is an `await` missing? node.gradient(...) is a coroutine"),
+        ("await node.zeros()", "sound.py:12: an `await` too many? Only exchange, gradient, "),
+    ],
+)
+def test_a_forgotten_await_is_said_once_and_python_adds_nothing(tmp_path, line, says):
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with pytest.raises((TypeError, AttributeError, ProtocolError)) as caught:
+            run(tmp_path, line)
+        assert sum(says in note for note in caught.value.__notes__) == 1
+        del caught
+        gc.collect()
+    assert [str(one.message) for one in warned] == []
+
+
+def test_what_no_error_says_python_says(tmp_path):
+    """A call whose answer is not used, without `await`: the run ends, and nothing was sent."""
+    with pytest.warns(RuntimeWarning, match="coroutine 'LiveNode.exchange' was never awaited"):
+        run(tmp_path, "node.exchange(x=x)")
+
+
+def test_shipped_code_is_nobodys_own():
+    @dataclass(frozen=True)
+    class Broken(Algorithm):
+        async def run(self, node):
+            """Nothing."""
+
+    Broken.claim = make_dataclass  # called from netsim: no line of anybody's own
+    with pytest.raises(TypeError):
+        Simulation(PROBLEM, ring(4), Broken()).claim(Adjacency(1.0, "one record"), 1, 0.0)
