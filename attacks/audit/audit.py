@@ -17,6 +17,8 @@ import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
 from attacks.audit.archive import Archive, Seen
+from attacks.audit.branches.unrun import UnrunLines, in_words, unrun
+from attacks.audit.branches.watched import Watch, watching
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
 from attacks.audit.loss.aimed import TILTED, WORST_CASE
@@ -56,7 +58,8 @@ class AuditResult(Shown):
     refutes the claim, and `unbounded` says why there is none. `secret`: what it costs for who does not know the
     agent's private coins, and for who does, where these decide more than whom it sends to; `unpriced` says
     why that is not known. The claim is then judged by that (`over_tosses`), and by no game: these are of one toss.
-    `computed` says who computed the transcripts, where their simulator does.
+    `computed` says who computed the transcripts, where their simulator does. `unrun` are lines of the algorithm's own
+    code that decide by more than public numbers and of which no transcript took both ways.
     """
 
     claim: Claim
@@ -81,6 +84,7 @@ class AuditResult(Shown):
     secret: SecretCoins | None = None
     unpriced: str | None = None
     computed: Computed | None = None
+    unrun: tuple[UnrunLines, ...] = ()
 
     __repr__ = Shown.__repr__
 
@@ -195,6 +199,8 @@ Task = tuple[int, int]
 """World and chunk."""
 _WITNESSED = {True: BROKEN, False: (Verdict.UNPROTECTED,)}
 """Verdicts that a transcript shows, by whether all have one toss of the private coins that a replay may know."""
+TAKEN = "taken"
+"""Name of what a chunk notes of the branches of the algorithm's code: which ways they went."""
 _MOST = 0.9
 """Share of the error rate that is the classifier's where no release is priced as it is on the wire."""
 _Parts = tuple[Iterable[WorldComparison], Iterable[WorldComparison]]
@@ -218,13 +224,15 @@ class _Look:
             sample = self.simulate(world, index)
             if first and world == 0:
                 nothing_of_data_kept(sample.view.public.algorithm, lambda other: self.simulate(other, index))
-            with nothing_kept(sample.view.public.algorithm) if first else nullcontext():
+            watch = Watch(sample.view.public.algorithm)
+            with nothing_kept(sample.view.public.algorithm) if first else nullcontext(), watching(watch):
                 explained = compare_worlds(sample, self.pair.agent, true, other, self.references[world], draws=first)
         if index * max(map(len, explained.noise)) >= NOISE:
             explained = replace(explained, noise=NOTHING)
+        taken = {TAKEN: watch.seen} if watch.branches else {}
         if index == TILTED:
-            return Seen(explained, {}, {})
-        notes = noted(sample.view, index) if self.train else {}
+            return Seen(explained, taken, {})
+        notes = (noted(sample.view, index) if self.train else {}) | taken
         refused = dict[str, str]()
         if self.infer is not None:
             try:
@@ -336,6 +344,7 @@ class _Audit:
         self.wager = SequentialTest(tested, claim.delta, shared, to_the_end=not stop)
         self._coins = rng.spawn(1)[0]
         self._cut = math.inf
+        self.unrun: tuple[UnrunLines, ...] = ()
         self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
 
     def gather(self, chunks: int, jobs: int, progress: Callable[[int], None] | None) -> None:
@@ -418,7 +427,10 @@ class _Audit:
         first = self.kept.transcripts(0, 0)
         transcripts = self.chunks * first.leaked.size
         bare = any(one.uncovered is not None for one in exact)
-        self.private = self.private.priced(self.look.simulate, self.pair, self.confidence, transcripts, bare=bare)
+        watch = self._watched()
+        with watching(watch):
+            self.private = self.private.priced(self.look.simulate, self.pair, self.confidence, transcripts, bare=bare)
+        self.unrun = self._unrun(watch)
         games = [game for game in (white, black, classifier) if game is not None]
         best_game = max(games, key=lambda game: game.epsilon_audited)
         judgement, bound, unbounded = self._judged(exact, best_game, anytime), None, None
@@ -465,7 +477,23 @@ class _Audit:
             unbounded=unbounded,
             secret=self.private.secret,
             unpriced=self.private.unpriced,
+            unrun=self.unrun,
         )
+
+    def _watched(self) -> Watch | None:
+        """A watch of the branches of the algorithm's code; None where there are none."""
+        if self.kept.note(TAKEN, 0, 0) is None:
+            return None
+        return Watch(self.look.simulate(0, SINGLES + 1).view.public.algorithm)
+
+    def _unrun(self, watch: Watch | None) -> tuple[UnrunLines, ...]:
+        """Lines that no transcript ran: none that was drawn, aimed, or had coins that were turned."""
+        if watch is None:
+            return ()
+        tasks = [*range(self.chunks), self._aimed, *(SINGLES + k for k in range(self.singles))]
+        notes = (self.kept.note(TAKEN, world, index) for index in tasks for world in (0, 1))
+        seen = [watch.seen, *(one for one in notes if one is not None)]
+        return unrun(watch.branches, np.any(seen, axis=0))
 
     @property
     def _shares(self) -> tuple[float, float]:
@@ -500,12 +528,17 @@ class _Audit:
         that is more, it is none of the adjacency, and the bound has to be over any data."""
         bound: Bound | str = ""
         for adjacency in (self.claim.adjacency, ANY_DATA):
-            bound = bound_or_why(partial(self._bound_over, adjacency))
-            if isinstance(bound, str):
-                return None, bound
-            if not exceeds(lower, bound.epsilon):
+            with watching(self._watched()) as watch:
+                bound = bound_or_why(partial(self._bound_over, adjacency))
+                if isinstance(bound, str):
+                    return None, bound
+                if exceeds(lower, bound.epsilon):
+                    continue
                 highest = bound_or_why(partial(self._at_all_doors, bound, adjacency))
-                return (None, highest) if isinstance(highest, str) else (highest, None)
+            if isinstance(highest, str):
+                return None, highest
+            unread = () if watch is None else unrun(watch.branches, watch.seen)
+            return (None, f"where it was read, {in_words(unread)}") if unread else (highest, None)
         assert isinstance(bound, Bound)
         return None, f"the pair loses more than {bound.epsilon:.4g}, whatever the data: the code does not repeat"
 
@@ -563,6 +596,7 @@ class _Audit:
                 change_used=self.pair.change_used,
                 doubt=self.pair.doubt,
                 bound=bound,
+                unrun=in_words(self.unrun) or None,
             ),
             judged,
         )

@@ -38,6 +38,7 @@ from functools import partial
 import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
+from attacks.audit.branches.watched import counted
 from attacks.audit.clips import FAR, NEAR, Clips, stretch
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.verdict import Bound
@@ -87,7 +88,8 @@ def bound_at_door(
     You get an `AttackError` where there is no bound; it says which condition fails.
     """
     ones = [one.replica(one.view.replicas - 1 if k else 0) for k, one in enumerate(samples)]
-    found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), READ))
+    with counted():
+        found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), READ))
     worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
     return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))))
 

@@ -1,0 +1,418 @@
+"""Branches in an algorithm's own code that private data, coins, noise or messages decide, and what they decide about.
+
+A branch is any question that is asked while code runs: the test of an `if`, a `while`, a conditional expression or a
+comprehension, each part of an `and` or `or`, a comparison whose answer is used as a number or a mask, and whether the
+body of a loop, a `case` or an `except` is run. A question that public numbers decide is left out (`levels`), and so
+are the ways of a branch that change nothing: `raise`, prints, `node.estimate`, or an early end that only what is seen
+decides.
+"""
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from attacks.audit.branches.code import FunctionNode, Own, OwnCode, functions_in
+from attacks.audit.branches.levels import Level, Levels
+
+TOOK = "__netsim_took__"
+"""Name by which code that is watched reports."""
+_LONG = 60
+"""Characters of a test that are shown."""
+_SILENT = frozenset(["print", "warn", "debug", "info", "warning", "error", "exception", "log", "estimate"])
+_POSITIVE = frozenset(["norm", "length", "abs", "absolute", "fabs", "sqrt", "square", "exp", "var", "std"])
+_JUMPS = ast.Return | ast.Break | ast.Continue
+_SUMS = frozenset(["sum", "max", "mean", "maximum", "reshape", "copy"])
+
+
+class Way(NamedTuple):
+    """One way of a branch: the lines that are run on it, from first to last, or `skipped`: none of their own."""
+
+    first: int
+    last: int
+    skipped: bool = False
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A branch: `ways[answer]` by whether the answer is true; None for one that need not be looked at."""
+
+    file: str
+    line: int
+    test: str
+    ways: tuple[Way | None, Way | None]
+
+    @property
+    def where(self) -> str:
+        """The name of its file."""
+        return Path(self.file).name
+
+
+@dataclass(eq=False)
+class _Wrapped:
+    """What reports a branch, by number: an expression, or the start of a body and what comes before it."""
+
+    expressions: dict[ast.expr, int]
+    masks: dict[ast.expr, int]
+    bodies: list[tuple[list[ast.stmt], int, bool]]
+
+
+class Found(NamedTuple):
+    """Branches, in order, and the trees of their files, in which they report to `TOOK`."""
+
+    branches: tuple[Branch, ...]
+    code: OwnCode
+
+    @classmethod
+    def of(cls, code: OwnCode) -> "Found":
+        """Those of own code; its trees are changed."""
+        levels, branches = Levels(code), list[Branch]()
+        wrapped = _Wrapped({}, {}, [])
+        inside = {inner for own in code.functions for inner in functions_in(own.node) if inner is not own.node}
+        for own in sorted(code.functions, key=lambda one: (one.file, one.node.lineno, one.node.col_offset)):
+            if own.node not in inside:
+                _Finder(levels, own, branches, wrapped).find()
+        for body, number, answer in wrapped.bodies:
+            report = ast.Expr(_call(number, ast.Constant(answer), mask=False))
+            body.insert(0, ast.fix_missing_locations(ast.copy_location(report, body[0])))
+        for tree in code.trees.values():
+            _Wrapper(wrapped).visit(tree)
+            ast.fix_missing_locations(tree)
+        return cls(tuple(branches), code)
+
+
+class _Finder:
+    """Finds the branches of one function."""
+
+    def __init__(self, levels: Levels, own: Own, branches: list[Branch], wrapped: _Wrapped) -> None:
+        self._levels, self._own, self._branches, self._wrapped = levels, own, branches, wrapped
+
+    def find(self) -> None:
+        """Note all of them."""
+        node = self._own.node
+        if isinstance(node, ast.Lambda):
+            self._value(node.body)
+        else:
+            self._block(node.body)
+
+    def _level(self, e: ast.expr) -> Level:
+        return self._levels.of(e, self._own.node)
+
+    def _note(self, at: ast.AST, test: str, ways: tuple[Way | None, Way | None]) -> int | None:
+        if ways == (None, None):
+            return None
+        test = " ".join(test.split())
+        test = test if len(test) <= _LONG else f"{test[: _LONG - 1]}…"
+        self._branches.append(Branch(self._own.file, getattr(at, "lineno", 0), test, ways))
+        return len(self._branches) - 1
+
+    # ── statements ──────────────────────────────────────────────────────────────────────────────────────
+    def _block(self, body: Sequence[ast.stmt]) -> None:
+        for statement in list(body):
+            self._statement(statement, body)
+
+    def _statement(self, s: ast.stmt, block: Sequence[ast.stmt]) -> None:
+        match s:
+            case ast.If():
+                self._tested(s, block)
+                self._block(s.body)
+                self._block(s.orelse)
+            case ast.While():
+                self._tested(s, block)
+                self._past(s, block)
+                self._block(s.body)
+                self._block(s.orelse)
+            case ast.For() | ast.AsyncFor():
+                self._value(s.iter)
+                if (level := self._level(s.iter)) > Level.PUBLIC and not _harmless(s.body, level):
+                    number = self._note(s, f"for … in {ast.unparse(s.iter)}", (None, _lines(s.body)))
+                    self._bodies(number, block, s, s.body)
+                self._past(s, block)
+                self._block(s.body)
+                self._block(s.orelse)
+            case ast.With() | ast.AsyncWith():
+                for item in s.items:
+                    self._value(item.context_expr)
+                self._block(s.body)
+            case ast.Try() | ast.TryStar():
+                self._try(s)
+            case ast.Match():
+                self._match(s, block)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._block(s.body)
+            case ast.Raise() | ast.Assert():
+                pass
+            case _ if _silent(s):
+                pass
+            case _:
+                for one in ast.iter_child_nodes(s):
+                    if isinstance(one, ast.expr):
+                        self._value(one)
+
+    def _tested(self, s: ast.If | ast.While, block: Sequence[ast.stmt]) -> None:
+        """Branches of a test that decides whether a body is run."""
+        level = self._level(s.test)
+        if level is Level.PUBLIC or _ends(s.body) or _ends(s.orelse):
+            return
+        other = s.orelse
+        if isinstance(s, ast.While) or isinstance(s.body[-1], _JUMPS):
+            other = [*s.orelse, *_after(s, block)]
+        yes = None if _harmless(s.body, level) else _lines(s.body)
+        if other:
+            no = None if _harmless(other, level) else _lines(other)
+        else:
+            no = None if yes is None else yes._replace(skipped=True)
+        if yes is None and no is None:
+            return
+        self._inner(s.test)
+        for leaf, turned in _leaves(s.test):
+            both = (yes or no, yes or no) if turned is None else (yes, no) if turned else (no, yes)
+            self._ask(leaf, both)
+
+    def _ask(self, leaf: ast.expr, ways: tuple[Way | None, Way | None]) -> None:
+        """A question of a test, unless public numbers decide it."""
+        if self._level(leaf) > Level.PUBLIC and not _sign_of_size(leaf, self._own.node):
+            number = self._note(leaf, ast.unparse(leaf), ways)
+            if number is not None:
+                self._wrapped.expressions[leaf] = number
+
+    def _past(self, s: ast.While | ast.For | ast.AsyncFor, block: Sequence[ast.stmt]) -> None:
+        """What comes after a loop that something may end which is not public."""
+        after = list(_after(s, block))
+        endless = isinstance(s, ast.While) and isinstance(s.test, ast.Constant)
+        breaks = any(isinstance(one, ast.Break) for one in ast.walk(s))
+        if endless and breaks and not _harmless(after, Level.PRIVATE):
+            number = self._note(after[0], "the end of the loop before them", (None, _lines(after)))
+            self._bodies(number, block, s, _At(block, after[0]))
+
+    def _inner(self, test: ast.expr) -> None:
+        """Branches inside the parts of a test; whether all or some of a mask are true is the test itself."""
+        for leaf, _ in _leaves(test):
+            for one in ast.iter_child_nodes(leaf):
+                if isinstance(one, ast.expr):
+                    self._value(one, masks=False)
+
+    def _try(self, s: ast.Try | ast.TryStar) -> None:
+        for handler in s.handlers:
+            level = Level.PRIVATE
+            if isinstance(s, ast.Try):
+                level = self._levels.of_try(s, handler, self._own.node)
+            if level is Level.PUBLIC or _harmless(handler.body, level):
+                continue
+            what = "" if handler.type is None else f" {ast.unparse(handler.type)}"
+            number = self._note(handler, f"except{what}", (None, _lines(handler.body)))
+            self._bodies(number, s.body, s.body[0], handler.body)
+        for part in (s.body, *(handler.body for handler in s.handlers), s.orelse, s.finalbody):
+            self._block(part)
+
+    def _match(self, s: ast.Match, block: Sequence[ast.stmt]) -> None:
+        level = self._level(s.subject)
+        self._value(s.subject)
+        for case in s.cases:
+            guard = Level.PUBLIC if case.guard is None else self._level(case.guard)
+            if max(level, guard) > Level.PUBLIC and not _harmless(case.body, max(level, guard)):
+                number = self._note(case.pattern, f"case {ast.unparse(case.pattern)}", (None, _lines(case.body)))
+                self._bodies(number, block, s, case.body)
+        for case in s.cases:
+            self._block(case.body)
+
+    def _bodies(self, number: int | None, block: Sequence[ast.stmt], before: ast.stmt, body: list[ast.stmt]) -> None:
+        """A body reports that it is run, and what comes before it that it may have been."""
+        if number is None or not isinstance(block, list):
+            return
+        self._wrapped.bodies.append((body, number, True))
+        self._wrapped.bodies.append((_At(block, before), number, False))
+
+    # ── expressions ─────────────────────────────────────────────────────────────────────────────────────
+    def _value(self, e: ast.expr, *, masks: bool = True) -> None:
+        """Branches in an expression whose value is used; in `masks` of numbers, too."""
+        if isinstance(e, ast.Call) and _name(e.func) in _SILENT:
+            return
+        match e:
+            case ast.IfExp():
+                self._choice(e.test, e)
+                self._value(e.body)
+                self._value(e.orelse)
+                return
+            case ast.BoolOp():
+                for one in e.values[:-1]:
+                    self._choice(one, e)
+                self._value(e.values[-1])
+                return
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                for part in e.generators:
+                    self._value(part.iter)
+                    for test in part.ifs:
+                        self._choice(test, e)
+                for one in (e.key, e.value) if isinstance(e, ast.DictComp) else (e.elt,):
+                    self._value(one)
+                return
+            case ast.Compare() | ast.BinOp() if masks and _is_mask(e) and self._level(e) > Level.PUBLIC:
+                if not _sign_of_size(e, self._own.node):
+                    way = Way(e.lineno, e.end_lineno or e.lineno, skipped=True)
+                    if (number := self._note(e, ast.unparse(e), (way, way))) is not None:
+                        self._wrapped.masks[e] = number
+            case _:
+                pass
+        for one in ast.iter_child_nodes(e):
+            if isinstance(one, ast.expr):
+                self._value(one, masks=masks)
+            elif isinstance(one, ast.keyword):
+                self._value(one.value, masks=masks)
+
+    def _choice(self, test: ast.expr, whole: ast.expr) -> None:
+        """Branches of a test that decides which value an expression has."""
+        self._inner(test)
+        way = Way(whole.lineno, whole.end_lineno or whole.lineno, skipped=True)
+        for leaf, _ in _leaves(test):
+            self._ask(leaf, (way, way))
+
+
+class _At(list[ast.stmt]):
+    """A place in a block, before one of its statements."""
+
+    def __init__(self, block: list[ast.stmt], before: ast.stmt) -> None:
+        super().__init__([before])
+        self._block, self._before = block, before
+
+    def insert(self, index: object, one: ast.stmt) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Put a statement there."""
+        del index
+        self._block.insert(next(k for k, s in enumerate(self._block) if s is self._before), one)
+
+
+class _Wrapper(ast.NodeTransformer):
+    """Puts calls of `TOOK` around expressions."""
+
+    def __init__(self, wrapped: _Wrapped) -> None:
+        self._wrapped = wrapped
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node, ast.expr):
+            return node
+        out: ast.expr = node
+        for numbers, mask in ((self._wrapped.masks, True), (self._wrapped.expressions, False)):
+            if node in numbers:
+                out = ast.copy_location(_call(numbers[node], out, mask=mask), node)
+        return out
+
+
+def _call(number: int, value: ast.expr, *, mask: bool) -> ast.Call:
+    name = ast.Name(TOOK, ast.Load())
+    return ast.Call(name, [ast.Constant(number), value, ast.Constant(mask)], [])
+
+
+def _lines(body: Sequence[ast.stmt]) -> Way:
+    return Way(body[0].lineno, max(one.end_lineno or one.lineno for one in body)) if body else Way(0, 0)
+
+
+def _after(s: ast.stmt, block: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    return block[next(k for k, one in enumerate(block) if one is s) + 1 :]
+
+
+def _leaves(test: ast.expr, turned: bool | None = False) -> Iterable[tuple[ast.expr, bool | None]]:
+    """The questions of a test, and whether their answers are turned; None: others decide as well."""
+    if isinstance(test, ast.BoolOp):
+        for one in test.values:
+            yield from ((leaf, None) for leaf, _ in _leaves(one))
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from ((leaf, None if way is None else not way) for leaf, way in _leaves(test.operand, turned))
+    else:
+        yield test, turned
+
+
+def _ends(body: Sequence[ast.stmt]) -> bool:
+    """Whether a body does nothing but end the run with an error."""
+    return (
+        bool(body) and isinstance(body[-1], ast.Raise) and all(_silent(s) or isinstance(s, ast.Raise) for s in body)
+    )
+
+
+def _harmless(body: Sequence[ast.stmt], level: Level) -> bool:
+    """Whether nothing that is sent can be another for this body's being run, or not; a test of this level decides."""
+    return all(_harmless_one(s, level) for s in body)
+
+
+def _harmless_one(s: ast.stmt, level: Level) -> bool:
+    match s:
+        case ast.Raise() | ast.Pass() | ast.Assert() | ast.Import() | ast.ImportFrom():
+            return True
+        case ast.Break() | ast.Continue():
+            return level <= Level.VIEW
+        case ast.Return():
+            nothing = s.value is None or (isinstance(s.value, ast.Constant) and s.value.value is None)
+            return nothing and level <= Level.VIEW
+        case ast.If():
+            return _harmless(s.body, level) and _harmless(s.orelse, level)
+        case ast.For() | ast.While() | ast.With():
+            return _harmless(s.body, level)
+        case _:
+            return _silent(s)
+
+
+def _silent(s: ast.stmt) -> bool:
+    """Whether a statement says something to nobody but who runs it."""
+    if not isinstance(s, ast.Expr):
+        return isinstance(s, ast.Pass)
+    return isinstance(s.value, ast.Constant) or (isinstance(s.value, ast.Call) and _name(s.value.func) in _SILENT)
+
+
+def _name(e: ast.expr) -> str:
+    return e.attr if isinstance(e, ast.Attribute) else e.id if isinstance(e, ast.Name) else ""
+
+
+def _is_mask(e: ast.Compare | ast.BinOp) -> bool:
+    if isinstance(e, ast.Compare):
+        return all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq) for op in e.ops)
+    if isinstance(e.op, ast.BitAnd | ast.BitOr):
+        return True
+    return isinstance(e.op, ast.Mult) and all(
+        isinstance(one, ast.Compare) or (isinstance(one, ast.BinOp) and _is_mask(one)) for one in (e.left, e.right)
+    )
+
+
+def _sign_of_size(e: ast.expr, function: FunctionNode) -> bool:
+    """Whether it asks if a number is 0, or one above 0 that cannot be below: what keeps a division from failing."""
+    if not isinstance(e, ast.Compare) or len(e.ops) != 1:
+        return False
+    left, right, op = e.left, e.comparators[0], e.ops[0]
+    if _is_zero(left):
+        left, right, op = right, left, _TURNED.get(type(op), type(op))()
+    if not _is_zero(right):
+        return False
+    return isinstance(op, ast.Eq | ast.NotEq) or (isinstance(op, ast.Gt) and _positive(left, function, 4))
+
+
+_TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
+
+
+def _is_zero(e: ast.expr) -> bool:
+    return isinstance(e, ast.Constant) and not isinstance(e.value, bool) and e.value == 0
+
+
+def _positive(e: ast.expr, function: FunctionNode, deep: int) -> bool:
+    """Whether an expression, as it is written, is of a number that is not below 0."""
+    match e:
+        case ast.Call():
+            if _name(e.func) in _POSITIVE:
+                return True
+            of = e.args[:1] or ([e.func.value] if isinstance(e.func, ast.Attribute) else [])
+            return _name(e.func) in _SUMS and bool(of) and _positive(of[0], function, deep)
+        case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=2)):
+            return True
+        case ast.BinOp(op=ast.Mult() | ast.Add() | ast.Div()):
+            same = isinstance(e.op, ast.Mult) and ast.dump(e.left) == ast.dump(e.right)
+            return same or (_positive(e.left, function, deep) and _positive(e.right, function, deep))
+        case ast.Subscript():
+            return _positive(e.value, function, deep)
+        case ast.Name() if deep:
+            values = [
+                one.value
+                for one in ast.walk(function)
+                if isinstance(one, ast.Assign) and any(isinstance(t, ast.Name) and t.id == e.id for t in one.targets)
+            ]
+            return bool(values) and all(_positive(one, function, deep - 1) for one in values)
+        case _:
+            return False

@@ -1,0 +1,130 @@
+"""Watches which ways the branches of an algorithm's code go, while transcripts are replayed.
+
+While it watches, own functions have code in which each branch reports its answer: the same source, compiled with a
+call around each question. Values, and so messages, are the same to the last bit.
+"""
+
+import ast
+import builtins
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from attacks.audit.branches.code import OwnCode
+from attacks.audit.branches.found import TOOK, Branch, Found
+from attacks.audit.memory import function_in
+from netsim.algorithms import Algorithm
+
+_PLAIN = bool | int | float | str | bytes | tuple | list | dict | set | frozenset | None  # pyright: ignore[reportMissingTypeArgument]
+
+
+class Watch:
+    """Branches of an algorithm, and `seen` (branches, 2): whether the answer was ever no, and ever yes."""
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        own = (function_in(value) or type(value) for value in vars(algorithm).values())
+        self.branches, self._codes = _compiled(_Key(type(algorithm), tuple(own), algorithm))
+        self.seen: npt.NDArray[np.bool_] = np.zeros((len(self.branches), 2), dtype=np.bool_)
+
+    def took(self, number: int, value: Any, mask: bool) -> Any:
+        """Note the answer to a question; it is its value."""
+        if isinstance(value, np.ndarray) and mask:
+            self.seen[number] |= bool(np.any(np.logical_not(value))), bool(np.any(value))
+        elif isinstance(value, _PLAIN | np.generic | np.ndarray):
+            self.seen[number, int(bool(value))] = True
+        else:  # to ask it would be to decide
+            self.seen[number] = True
+        return value
+
+    @contextmanager
+    def on(self) -> Generator[None]:
+        """While it watches."""
+        if not self._codes or hasattr(builtins, TOOK):
+            yield
+            return
+        setattr(builtins, TOOK, self.took)
+        before = [function.__code__ for function, _ in self._codes]
+        try:
+            for function, code in self._codes:
+                function.__code__ = code
+            yield
+        finally:
+            for (function, _), code in zip(self._codes, before, strict=True):
+                function.__code__ = code
+            delattr(builtins, TOOK)
+
+
+_watch: ContextVar[Watch | None] = ContextVar("_watch", default=None)
+
+
+@contextmanager
+def watching(watch: Watch | None) -> Generator[Watch | None]:
+    """Watch what counts of what is run here; None: nothing."""
+    token = _watch.set(watch)
+    try:
+        yield watch
+    finally:
+        _watch.reset(token)
+
+
+@contextmanager
+def counted() -> Generator[None]:
+    """What is run here counts: it is a transcript that is compared, or that a proof reads."""
+    watch = _watch.get()
+    if watch is None:
+        yield
+        return
+    with watch.on():
+        yield
+
+
+class _Key:
+    """An algorithm, equal to those with the same code."""
+
+    def __init__(self, *key: Any) -> None:
+        *self.key, self.algorithm = key
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.key))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.key == other.key
+
+
+@lru_cache(maxsize=64)
+def _compiled(key: _Key) -> tuple[tuple[Branch, ...], tuple[tuple[FunctionType, CodeType], ...]]:
+    """Branches, and functions with code that reports them."""
+    found = Found.of(OwnCode.of(key.algorithm))
+    if not found.branches:
+        return (), ()
+    codes = {file: list(_codes(compile(tree, file, "exec", dont_inherit=True)))
+             for file, tree in found.code.trees.items()}  # fmt: skip
+    pairs = list[tuple[FunctionType, CodeType]]()
+    for own in found.code.functions:
+        code = own.function.__code__
+        same = [one for one in codes[own.file] if _same(one, code)]
+        if len(same) == 1 and any(_reports(one) for one in ast.walk(own.node)):
+            pairs.append((own.function, same[0]))
+    return found.branches, tuple(pairs)
+
+
+def _reports(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == TOOK
+
+
+def _codes(code: CodeType) -> Generator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _same(one: CodeType, code: CodeType) -> bool:
+    names = "co_qualname", "co_firstlineno", "co_argcount", "co_kwonlyargcount", "co_freevars"
+    return all(cast(object, getattr(one, name)) == getattr(code, name) for name in names)
