@@ -17,7 +17,7 @@ import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
 from attacks.audit.archive import Archive, Seen
-from attacks.audit.branches.unrun import UnrunLines, in_words, unrun
+from attacks.audit.branches.unrun import UnrunLines, in_words, judged_of_what_ran, unrun
 from attacks.audit.branches.watched import Watch, watching
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
@@ -581,7 +581,7 @@ class _Audit:
         lower, estimate, highest = ends(exact, self.private.over_tosses)
         one_toss = self.private.over_tosses is None  # else games, and what is unprotected, are of one toss among many
         judged = exact if one_toss else (replace(exact[0], uncovered=None), replace(exact[1], uncovered=None))
-        return self.private.judged(
+        found = self.private.judged(
             judge(
                 epsilon_claimed=self.claim.epsilon,
                 delta=self.claim.delta,
@@ -596,10 +596,10 @@ class _Audit:
                 change_used=self.pair.change_used,
                 doubt=self.pair.doubt,
                 bound=bound,
-                unrun=in_words(self.unrun) or None,
             ),
             judged,
         )
+        return judged_of_what_ran(found, self.unrun)
 
     def _shown(self, exact: tuple[ExactLoss, ExactLoss], anytime: SequentialTestResult) -> bool:
         """Whether the exact loss refutes the claim, or the anytime game, which is played with it."""

@@ -82,7 +82,6 @@ def judge(
     change_used: float | None = None,
     doubt: str | None = None,
     bound: Bound | None = None,
-    unrun: str | None = None,
     vacuous_above: float = VACUOUS_ABOVE,
 ) -> Judgement:
     """Judge a claim (ε, δ). The first that applies:
@@ -96,10 +95,9 @@ def judge(
     7. `exact_estimate` is above the claim, which is not proven; or, at δ > 0, `exact_lower` to `exact_upper` is not a
        finite interval, its lower end is below `REACHED` of the estimate, and no game's ceiling reaches the claim:
        **underpowered**. At δ = 0 any transcript could have refuted it: the exact loss has no ceiling;
-    8. `unrun` names code that no transcript ran: **underpowered**;
-    9. the pair's `doubt`, its `change_used` (`attacks.audit.pair.Pair`; None: not known) below `LEAST_CHANGE`, or the
+    8. the pair's `doubt`, its `change_used` (`attacks.audit.pair.Pair`; None: not known) below `LEAST_CHANGE`, or the
        proven share of the claim below `LEAST_SHARE`: **underpowered**;
-    10. else **consistent**, with how tight: consistent is not proven, a worse pair may exist.
+    9. else **consistent**, with how tight: consistent is not proven, a worse pair may exist.
 
     `exact_lower`, `exact_upper` enclose ε(δ) of the pair examined (equal when a formula gave it). The proven share is
     the larger of the lower bounds over the claim.
@@ -172,14 +170,6 @@ def judge(
     followed = exact_lower is not None and exact_estimate is not None and exact_lower >= REACHED * exact_estimate > 0
     if not enclosed and not followed and (audited is None or epsilon_claimed > audited.ceiling):
         reason = f"The {claim} could not have been refuted by what was done. {measured}"
-        return Judgement(Verdict.UNDERPOWERED, reason, proven_share)
-    if unrun is not None:
-        remedy = (
-            "other data, parameters or a larger change may run it, a branch on public numbers needs none; else what "
-            "it sends has to be read"
-        )
-        reason = f"Nothing measured is proven to exceed the {claim}, but not all of the code ran: {unrun}. What no "
-        reason += f"transcript runs is not audited: {remedy}. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, proven_share)
     proven = "" if proven_share is None else f"; the proven lower bound is {_percent(proven_share)} of the claim"
     changed = "" if change_used is None else f"; the pair uses {_percent(change_used)} of the change that it allows"

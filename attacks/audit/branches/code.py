@@ -9,6 +9,7 @@ import linecache
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, cast
 
 from attacks.audit.memory import function_in, names_of, of_library
 from netsim.algorithms import Algorithm
@@ -63,7 +64,7 @@ class _Search:
         self._used: set[str] = {"run"}
         for cls in type(algorithm).__mro__:
             self._add_class(cls)
-        for name, value in vars(algorithm).items():
+        for name, value in cast("dict[str, object]", vars(algorithm)).items():
             self._add(value, name)
             self._add_class(type(value))
         known = -1
@@ -104,11 +105,19 @@ class _Search:
         if isinstance(value, type):
             self._add_class(value)
         elif isinstance(value, list | tuple | dict):
-            for one in value.values() if isinstance(value, dict) else value:
+            for one in parts_of(cast("object", value)):
                 if isinstance(one, FunctionType):
                     self._add(one, "")
         elif (function := function_in(value)) is not None:
             self._add_function(function, name, method=isinstance(value, MethodType))
+
+
+def parts_of(value: object) -> list[object]:
+    """What is in a list, a tuple, or under the keys of a dict; nothing of what is none."""
+    parts: Any = value
+    return (
+        list(parts.values() if isinstance(value, dict) else parts) if isinstance(value, list | tuple | dict) else []
+    )
 
 
 def _own(value: type | FunctionType) -> bool:

@@ -8,7 +8,7 @@ decides.
 """
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -108,11 +108,11 @@ class _Finder:
         return len(self._branches) - 1
 
     # ── statements ──────────────────────────────────────────────────────────────────────────────────────
-    def _block(self, body: Sequence[ast.stmt]) -> None:
-        for statement in list(body):
+    def _block(self, body: list[ast.stmt]) -> None:
+        for statement in body:
             self._statement(statement, body)
 
-    def _statement(self, s: ast.stmt, block: Sequence[ast.stmt]) -> None:
+    def _statement(self, s: ast.stmt, block: list[ast.stmt]) -> None:
         match s:
             case ast.If():
                 self._tested(s, block)
@@ -150,7 +150,7 @@ class _Finder:
                     if isinstance(one, ast.expr):
                         self._value(one)
 
-    def _tested(self, s: ast.If | ast.While, block: Sequence[ast.stmt]) -> None:
+    def _tested(self, s: ast.If | ast.While, block: list[ast.stmt]) -> None:
         """Branches of a test that decides whether a body is run."""
         level = self._level(s.test)
         if level is Level.PUBLIC or _ends(s.body) or _ends(s.orelse):
@@ -177,9 +177,9 @@ class _Finder:
             if number is not None:
                 self._wrapped.expressions[leaf] = number
 
-    def _past(self, s: ast.While | ast.For | ast.AsyncFor, block: Sequence[ast.stmt]) -> None:
+    def _past(self, s: ast.While | ast.For | ast.AsyncFor, block: list[ast.stmt]) -> None:
         """What comes after a loop that something may end which is not public."""
-        after = list(_after(s, block))
+        after = _after(s, block)
         endless = isinstance(s, ast.While) and isinstance(s.test, ast.Constant)
         breaks = any(isinstance(one, ast.Break) for one in ast.walk(s))
         if endless and breaks and not _harmless(after, Level.PRIVATE):
@@ -206,7 +206,7 @@ class _Finder:
         for part in (s.body, *(handler.body for handler in s.handlers), s.orelse, s.finalbody):
             self._block(part)
 
-    def _match(self, s: ast.Match, block: Sequence[ast.stmt]) -> None:
+    def _match(self, s: ast.Match, block: list[ast.stmt]) -> None:
         level = self._level(s.subject)
         self._value(s.subject)
         for case in s.cases:
@@ -217,9 +217,9 @@ class _Finder:
         for case in s.cases:
             self._block(case.body)
 
-    def _bodies(self, number: int | None, block: Sequence[ast.stmt], before: ast.stmt, body: list[ast.stmt]) -> None:
+    def _bodies(self, number: int | None, block: list[ast.stmt], before: ast.stmt, body: list[ast.stmt]) -> None:
         """A body reports that it is run, and what comes before it that it may have been."""
-        if number is None or not isinstance(block, list):
+        if number is None:
             return
         self._wrapped.bodies.append((body, number, True))
         self._wrapped.bodies.append((_At(block, before), number, False))
@@ -304,11 +304,11 @@ def _call(number: int, value: ast.expr, *, mask: bool) -> ast.Call:
     return ast.Call(name, [ast.Constant(number), value, ast.Constant(mask)], [])
 
 
-def _lines(body: Sequence[ast.stmt]) -> Way:
+def _lines(body: list[ast.stmt]) -> Way:
     return Way(body[0].lineno, max(one.end_lineno or one.lineno for one in body)) if body else Way(0, 0)
 
 
-def _after(s: ast.stmt, block: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+def _after(s: ast.stmt, block: list[ast.stmt]) -> list[ast.stmt]:
     return block[next(k for k, one in enumerate(block) if one is s) + 1 :]
 
 
@@ -323,14 +323,14 @@ def _leaves(test: ast.expr, turned: bool | None = False) -> Iterable[tuple[ast.e
         yield test, turned
 
 
-def _ends(body: Sequence[ast.stmt]) -> bool:
+def _ends(body: list[ast.stmt]) -> bool:
     """Whether a body does nothing but end the run with an error."""
     return (
         bool(body) and isinstance(body[-1], ast.Raise) and all(_silent(s) or isinstance(s, ast.Raise) for s in body)
     )
 
 
-def _harmless(body: Sequence[ast.stmt], level: Level) -> bool:
+def _harmless(body: list[ast.stmt], level: Level) -> bool:
     """Whether nothing that is sent can be another for this body's being run, or not; a test of this level decides."""
     return all(_harmless_one(s, level) for s in body)
 

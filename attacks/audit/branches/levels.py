@@ -7,7 +7,7 @@ assign, numbers of the network and of the agent, counters of loops over these, a
 """
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -204,7 +204,7 @@ class _Reader:
             self._statement(statement)
 
     @contextmanager
-    def _below(self, level: Level, loop: ast.AST | None = None) -> Iterator[None]:
+    def _below(self, level: Level, loop: ast.AST | None = None) -> Generator[None]:
         before = self._context
         self._context = max(before, level)
         if loop is not None:
@@ -308,10 +308,10 @@ class _Reader:
             self._set(one.arg, self.level(value))
 
     def _assign_value(self, target: ast.expr, value: ast.expr) -> None:
-        pairs = isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List)
-        if pairs and len(target.elts) == len(value.elts) and not _starred(target) and not _starred(value):
-            for one, of in zip(target.elts, value.elts, strict=True):
-                self._assign_value(one, of)
+        to, of = _parts(target), _parts(value)
+        if to and len(to) == len(of) and not any(isinstance(one, ast.Starred) for one in (*to, *of)):
+            for one, part in zip(to, of, strict=True):
+                self._assign_value(one, part)
         elif self.is_node(value):
             if isinstance(target, ast.Name):
                 self._all.raise_node(self._scope.nodes, target.id)
@@ -476,8 +476,8 @@ def _parameters(function: FunctionNode) -> list[str]:
     return [one.arg for one in found]
 
 
-def _starred(e: ast.Tuple | ast.List) -> bool:
-    return any(isinstance(one, ast.Starred) for one in e.elts)
+def _parts(e: ast.expr) -> list[ast.expr]:
+    return e.elts if isinstance(e, ast.Tuple | ast.List) else []
 
 
 def _is_super(e: ast.expr) -> bool:

@@ -1,12 +1,13 @@
 """Ways of branches that no transcript took, in words: what they do was not audited."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from attacks.audit.branches.found import Branch
+from attacks.audit.verdict import Judgement, Verdict
 
 
 @dataclass(frozen=True)
@@ -58,3 +59,13 @@ def in_words(found: Iterable[UnrunLines], most: int = 3) -> str:
     some = list(found)
     more = f" ({len(some) - most} more)" if len(some) > most else ""
     return "; ".join(map(str, some[:most])) + more
+
+
+def judged_of_what_ran(found: Judgement, lines: Sequence[UnrunLines]) -> Judgement:
+    """The judgement, where some lines never ran: a claim that nothing speaks against is underpowered then, unless a
+    bound holds, which reads them for itself."""
+    if not lines or found.verdict not in (Verdict.CONSISTENT, Verdict.UNDERPOWERED):
+        return found
+    remedy = "other data or parameters may run it; a branch on public numbers alone needs no run; else read it"
+    reason = f"Not all of the code was audited: {in_words(lines)}. {remedy[0].upper()}{remedy[1:]}. {found.reason}"
+    return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)

@@ -16,27 +16,29 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from attacks.audit.branches.code import OwnCode
+from attacks.audit.branches.code import OwnCode, parts_of
 from attacks.audit.branches.found import TOOK, Branch, Found
 from attacks.audit.memory import function_in
 from netsim.algorithms import Algorithm
 
-_PLAIN = bool | int | float | str | bytes | tuple | list | dict | set | frozenset | None  # pyright: ignore[reportMissingTypeArgument]
+_PLAIN = frozenset([bool, int, float, str, bytes, tuple, list, dict, set, frozenset, type(None)])
 
 
 class Watch:
     """Branches of an algorithm, and `seen` (branches, 2): whether the answer was ever no, and ever yes."""
 
     def __init__(self, algorithm: Algorithm) -> None:
-        own = (function_in(value) or type(value) for value in vars(algorithm).values())
-        self.branches, self._codes = _compiled(_Key(type(algorithm), tuple(own), algorithm))
+        values = cast("dict[str, object]", vars(algorithm)).values()
+        own = tuple(function_in(one) or type(one) for value in values for one in (value, *parts_of(value)))
+        self.branches, self._codes = _compiled(_Key(algorithm, (type(algorithm), *own)))
         self.seen: npt.NDArray[np.bool_] = np.zeros((len(self.branches), 2), dtype=np.bool_)
 
     def took(self, number: int, value: Any, mask: bool) -> Any:
         """Note the answer to a question; it is its value."""
-        if isinstance(value, np.ndarray) and mask:
+        kind = cast("type[object]", type(value))
+        if issubclass(kind, np.ndarray) and mask:
             self.seen[number] |= bool(np.any(np.logical_not(value))), bool(np.any(value))
-        elif isinstance(value, _PLAIN | np.generic | np.ndarray):
+        elif kind in _PLAIN or issubclass(kind, np.generic | np.ndarray):
             self.seen[number, int(bool(value))] = True
         else:  # to ask it would be to decide
             self.seen[number] = True
@@ -87,14 +89,14 @@ def counted() -> Generator[None]:
 class _Key:
     """An algorithm, equal to those with the same code."""
 
-    def __init__(self, *key: Any) -> None:
-        *self.key, self.algorithm = key
+    def __init__(self, algorithm: Algorithm, code: tuple[object, ...]) -> None:
+        self.algorithm, self.code = algorithm, code
 
     def __hash__(self) -> int:
-        return hash(tuple(self.key))
+        return hash(self.code)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.key == other.key
+        return isinstance(other, _Key) and self.code == other.code
 
 
 @lru_cache(maxsize=64)
@@ -110,7 +112,7 @@ def _compiled(key: _Key) -> tuple[tuple[Branch, ...], tuple[tuple[FunctionType, 
         code = own.function.__code__
         same = [one for one in codes[own.file] if _same(one, code)]
         if len(same) == 1 and any(_reports(one) for one in ast.walk(own.node)):
-            pairs.append((own.function, same[0]))
+            pairs.append((cast("FunctionType", own.function), same[0]))
     return found.branches, tuple(pairs)
 
 
