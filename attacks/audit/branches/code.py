@@ -5,6 +5,7 @@ netsim are not read. Functions whose source is not at hand, or made by other cod
 """
 
 import ast
+import builtins
 import linecache
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,6 +29,10 @@ class Own:
     file: str
     method: bool
     names: frozenset[str]
+
+    def value(self, name: str) -> object:
+        """What a name stands for that is none of its own; None: nothing that is known."""
+        return cast("FunctionType", self.function).__globals__.get(name, getattr(builtins, name, None))
 
 
 @dataclass

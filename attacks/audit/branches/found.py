@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from attacks.audit.branches.code import FunctionNode, Own, OwnCode, functions_in
+from attacks.audit.branches.harmless import Harmless, jumps, name_of
 from attacks.audit.branches.levels import Level, Levels
 
 TOOK = "__netsim_took__"
 """Name by which code that is watched reports."""
 _LONG = 60
 """Characters of a test that are shown."""
-_SILENT = frozenset(["print", "warn", "debug", "info", "warning", "error", "exception", "log", "estimate"])
 _POSITIVE = frozenset(["norm", "length", "abs", "absolute", "fabs", "sqrt", "square", "exp", "var", "std"])
-_JUMPS = ast.Return | ast.Break | ast.Continue
 _SUMS = frozenset(["sum", "max", "mean", "maximum", "reshape", "copy"])
 
 
@@ -67,12 +66,12 @@ class Found(NamedTuple):
     @classmethod
     def of(cls, code: OwnCode) -> "Found":
         """Those of own code; its trees are changed."""
-        levels, branches = Levels(code), list[Branch]()
+        levels, harmless, branches = Levels(code), Harmless(code), list[Branch]()
         wrapped = _Wrapped({}, {}, [])
         inside = {inner for own in code.functions for inner in functions_in(own.node) if inner is not own.node}
         for own in sorted(code.functions, key=lambda one: (one.file, one.node.lineno, one.node.col_offset)):
             if own.node not in inside:
-                _Finder(levels, own, branches, wrapped).find()
+                _Finder(levels, harmless, own, branches, wrapped).find()
         for body, number, answer in wrapped.bodies:
             report = ast.Expr(_call(number, ast.Constant(answer), mask=False))
             body.insert(0, ast.fix_missing_locations(ast.copy_location(report, body[0])))
@@ -85,8 +84,11 @@ class Found(NamedTuple):
 class _Finder:
     """Finds the branches of one function."""
 
-    def __init__(self, levels: Levels, own: Own, branches: list[Branch], wrapped: _Wrapped) -> None:
-        self._levels, self._own, self._branches, self._wrapped = levels, own, branches, wrapped
+    def __init__(
+        self, levels: Levels, harmless: Harmless, own: Own, branches: list[Branch], wrapped: _Wrapped
+    ) -> None:
+        self._levels, self._silence, self._own = levels, harmless, own
+        self._branches, self._wrapped = branches, wrapped
 
     def find(self) -> None:
         """Note all of them."""
@@ -98,6 +100,9 @@ class _Finder:
 
     def _level(self, e: ast.expr) -> Level:
         return self._levels.of(e, self._own.node)
+
+    def _harmless(self, body: list[ast.stmt], level: Level) -> bool:
+        return self._silence.body(body, level, self._own)
 
     def _note(self, at: ast.AST, test: str, ways: tuple[Way | None, Way | None]) -> int | None:
         if ways == (None, None):
@@ -125,7 +130,7 @@ class _Finder:
                 self._block(s.orelse)
             case ast.For() | ast.AsyncFor():
                 self._value(s.iter)
-                if (level := self._level(s.iter)) > Level.PUBLIC and not _harmless(s.body, level):
+                if (level := self._level(s.iter)) > Level.PUBLIC and not self._harmless(s.body, level):
                     number = self._note(s, f"for … in {ast.unparse(s.iter)}", (None, _lines(s.body)))
                     self._bodies(number, block, s, s.body)
                 self._past(s, block)
@@ -141,9 +146,11 @@ class _Finder:
                 self._match(s, block)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self._block(s.body)
+            case ast.Assert() if not self._silence.assertions:
+                self._choice(s.test, s)
             case ast.Raise() | ast.Assert():
                 pass
-            case _ if _silent(s):
+            case _ if self._silence.silent(s):
                 pass
             case _:
                 for one in ast.iter_child_nodes(s):
@@ -153,14 +160,14 @@ class _Finder:
     def _tested(self, s: ast.If | ast.While, block: list[ast.stmt]) -> None:
         """Branches of a test that decides whether a body is run."""
         level = self._level(s.test)
-        if level is Level.PUBLIC or _ends(s.body) or _ends(s.orelse):
+        if level is Level.PUBLIC or any(self._silence.ends(one, self._own) for one in (s.body, s.orelse)):
             return
         other = s.orelse
-        if isinstance(s, ast.While) or isinstance(s.body[-1], _JUMPS):
+        if isinstance(s, ast.While) or jumps(s.body[-1]):
             other = [*s.orelse, *_after(s, block)]
-        yes = None if _harmless(s.body, level) else _lines(s.body)
+        yes = None if self._harmless(s.body, level) else _lines(s.body)
         if other:
-            no = None if _harmless(other, level) else _lines(other)
+            no = None if self._harmless(other, level) else _lines(other)
         else:
             no = None if yes is None else yes._replace(skipped=True)
         if yes is None and no is None:
@@ -182,7 +189,7 @@ class _Finder:
         after = _after(s, block)
         endless = isinstance(s, ast.While) and isinstance(s.test, ast.Constant)
         breaks = any(isinstance(one, ast.Break) for one in ast.walk(s))
-        if endless and breaks and not _harmless(after, Level.PRIVATE):
+        if endless and breaks and not self._harmless(after, Level.PRIVATE):
             number = self._note(after[0], "the end of the loop before them", (None, _lines(after)))
             self._bodies(number, block, s, _At(block, after[0]))
 
@@ -198,7 +205,7 @@ class _Finder:
             level = Level.PRIVATE
             if isinstance(s, ast.Try):
                 level = self._levels.of_try(s, handler, self._own.node)
-            if level is Level.PUBLIC or _harmless(handler.body, level):
+            if level is Level.PUBLIC or self._harmless(handler.body, level):
                 continue
             what = "" if handler.type is None else f" {ast.unparse(handler.type)}"
             number = self._note(handler, f"except{what}", (None, _lines(handler.body)))
@@ -211,7 +218,7 @@ class _Finder:
         self._value(s.subject)
         for case in s.cases:
             guard = Level.PUBLIC if case.guard is None else self._level(case.guard)
-            if max(level, guard) > Level.PUBLIC and not _harmless(case.body, max(level, guard)):
+            if max(level, guard) > Level.PUBLIC and not self._harmless(case.body, max(level, guard)):
                 number = self._note(case.pattern, f"case {ast.unparse(case.pattern)}", (None, _lines(case.body)))
                 self._bodies(number, block, s, case.body)
         for case in s.cases:
@@ -227,7 +234,7 @@ class _Finder:
     # ── expressions ─────────────────────────────────────────────────────────────────────────────────────
     def _value(self, e: ast.expr, *, masks: bool = True) -> None:
         """Branches in an expression whose value is used; in `masks` of numbers, too."""
-        if isinstance(e, ast.Call) and _name(e.func) in _SILENT:
+        if isinstance(e, ast.Call) and self._silence.silent_call(e):
             return
         match e:
             case ast.IfExp():
@@ -261,7 +268,7 @@ class _Finder:
             elif isinstance(one, ast.keyword):
                 self._value(one.value, masks=masks)
 
-    def _choice(self, test: ast.expr, whole: ast.expr) -> None:
+    def _choice(self, test: ast.expr, whole: ast.expr | ast.stmt) -> None:
         """Branches of a test that decides which value an expression has."""
         self._inner(test)
         way = Way(whole.lineno, whole.end_lineno or whole.lineno, skipped=True)
@@ -323,46 +330,6 @@ def _leaves(test: ast.expr, turned: bool | None = False) -> Iterable[tuple[ast.e
         yield test, turned
 
 
-def _ends(body: list[ast.stmt]) -> bool:
-    """Whether a body does nothing but end the run with an error."""
-    return (
-        bool(body) and isinstance(body[-1], ast.Raise) and all(_silent(s) or isinstance(s, ast.Raise) for s in body)
-    )
-
-
-def _harmless(body: list[ast.stmt], level: Level) -> bool:
-    """Whether nothing that is sent can be another for this body's being run, or not; a test of this level decides."""
-    return all(_harmless_one(s, level) for s in body)
-
-
-def _harmless_one(s: ast.stmt, level: Level) -> bool:
-    match s:
-        case ast.Raise() | ast.Pass() | ast.Assert() | ast.Import() | ast.ImportFrom():
-            return True
-        case ast.Break() | ast.Continue():
-            return level <= Level.VIEW
-        case ast.Return():
-            nothing = s.value is None or (isinstance(s.value, ast.Constant) and s.value.value is None)
-            return nothing and level <= Level.VIEW
-        case ast.If():
-            return _harmless(s.body, level) and _harmless(s.orelse, level)
-        case ast.For() | ast.While() | ast.With():
-            return _harmless(s.body, level)
-        case _:
-            return _silent(s)
-
-
-def _silent(s: ast.stmt) -> bool:
-    """Whether a statement says something to nobody but who runs it."""
-    if not isinstance(s, ast.Expr):
-        return isinstance(s, ast.Pass)
-    return isinstance(s.value, ast.Constant) or (isinstance(s.value, ast.Call) and _name(s.value.func) in _SILENT)
-
-
-def _name(e: ast.expr) -> str:
-    return e.attr if isinstance(e, ast.Attribute) else e.id if isinstance(e, ast.Name) else ""
-
-
 def _is_mask(e: ast.Compare | ast.BinOp) -> bool:
     if isinstance(e, ast.Compare):
         return all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq) for op in e.ops)
@@ -374,7 +341,7 @@ def _is_mask(e: ast.Compare | ast.BinOp) -> bool:
 
 
 def _sign_of_size(e: ast.expr, function: FunctionNode) -> bool:
-    """Whether it asks if a number is 0, or one above 0 that cannot be below: what keeps a division from failing."""
+    """Whether it asks if a size is 0: what keeps a division from failing."""
     if not isinstance(e, ast.Compare) or len(e.ops) != 1:
         return False
     left, right, op = e.left, e.comparators[0], e.ops[0]
@@ -382,7 +349,7 @@ def _sign_of_size(e: ast.expr, function: FunctionNode) -> bool:
         left, right, op = right, left, _TURNED.get(type(op), type(op))()
     if not _is_zero(right):
         return False
-    return isinstance(op, ast.Eq | ast.NotEq) or (isinstance(op, ast.Gt) and _positive(left, function, 4))
+    return isinstance(op, ast.Eq | ast.NotEq | ast.Gt) and _positive(left, function, 4)
 
 
 _TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
@@ -396,10 +363,10 @@ def _positive(e: ast.expr, function: FunctionNode, deep: int) -> bool:
     """Whether an expression, as it is written, is of a number that is not below 0."""
     match e:
         case ast.Call():
-            if _name(e.func) in _POSITIVE:
+            if name_of(e.func) in _POSITIVE:
                 return True
             of = e.args[:1] or ([e.func.value] if isinstance(e.func, ast.Attribute) else [])
-            return _name(e.func) in _SUMS and bool(of) and _positive(of[0], function, deep)
+            return name_of(e.func) in _SUMS and bool(of) and _positive(of[0], function, deep)
         case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=2)):
             return True
         case ast.BinOp(op=ast.Mult() | ast.Add() | ast.Div()):

@@ -301,11 +301,8 @@ class _Reader:
         inner._block(function.body)
 
     def _defaults(self, function: FunctionNode) -> None:
-        a = function.args
-        named = [*zip(reversed([*a.posonlyargs, *a.args]), reversed(a.defaults), strict=False)]
-        named += [(one, value) for one, value in zip(a.kwonlyargs, a.kw_defaults, strict=True) if value is not None]
-        for one, value in named:
-            self._set(one.arg, self.level(value))
+        for name, value in _defaults(function):
+            self._set(name, self.level(value))
 
     def _assign_value(self, target: ast.expr, value: ast.expr) -> None:
         to, of = _parts(target), _parts(value)
@@ -379,9 +376,10 @@ class _Reader:
                 return self._all_of(ast.iter_child_nodes(e))
 
     def _asks_if_given(self, e: ast.Compare) -> bool:
-        """Whether it asks if a parameter was given: branches decide that, and they are looked at."""
+        """Whether it asks if a parameter of default None was given: branches decide that, and they are looked at."""
         nothing = all(isinstance(one, ast.Constant) and one.value is None for one in e.comparators)
-        return nothing and isinstance(e.left, ast.Name) and e.left.id in _parameters(self._function)
+        default = dict(_defaults(self._function)).get(e.left.id) if isinstance(e.left, ast.Name) else None
+        return nothing and isinstance(default, ast.Constant) and default.value is None
 
     def _all_of(self, parts: Iterable[ast.AST]) -> Level:
         found = [self.level(one) for one in parts if isinstance(one, ast.expr)]
@@ -474,6 +472,14 @@ def _parameters(function: FunctionNode) -> list[str]:
     a = function.args
     found = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
     return [one.arg for one in found]
+
+
+def _defaults(function: FunctionNode) -> list[tuple[str, ast.expr]]:
+    """Parameters that need not be given."""
+    a = function.args
+    found = list(zip(reversed([*a.posonlyargs, *a.args]), reversed(a.defaults), strict=False))
+    found += [(one, value) for one, value in zip(a.kwonlyargs, a.kw_defaults, strict=True) if value is not None]
+    return [(one.arg, value) for one, value in found]
 
 
 def _parts(e: ast.expr) -> list[ast.expr]:

@@ -215,6 +215,43 @@ class OfALambda(Base):
         node.broadcast(y=pick(gradient))
 
 
+class ByAnErrorOfItsOwn(Base):
+    """One that a network may raise, and a rare number does."""
+
+    async def besides(self, node, gradient, received, k):
+        try:
+            await node.exchange(y=node.zeros())
+            if rare(gradient):
+                raise TimeoutError
+        except TimeoutError:
+            node.broadcast(z=gradient)
+
+
+class ByAnAssertion(Base):
+    async def besides(self, node, gradient, received, k):
+        y = node.zeros()
+        try:
+            assert not rare(gradient)
+        except AssertionError:
+            y = gradient
+        node.broadcast(y=y)
+
+
+class ByARemainder(Base):
+    async def besides(self, node, gradient, received, k):
+        if int(1e6 * gradient[0, 0]) % 7919 == 0:
+            node.broadcast(y=gradient)
+
+
+class ByWhatCallsItselfALog(Base):
+    async def besides(self, node, gradient, received, k):
+        if rare(gradient):
+            self.log(node, gradient)
+
+    def log(self, node, gradient):
+        node.broadcast(y=gradient)
+
+
 class Helper:
     def __init__(self, node):
         self.node = node
@@ -232,7 +269,8 @@ class ByAnObject(Base):
 DECEIVERS = [
     Window, Magnitude, InALaterRound, InAHelper, EarlyReturn, InAnExcept, InAMatch, InAComprehension, Conditional,
     AndOr, InAWhile, InAFor, Mask, Factor, LookedUp, NoiseWhereItIsSmall, TailOfTheNoise, ByWhatItReceived, ByAFlag,
-    ByACounter, AfterALoop, OfALambda, ByAnObject,
+    ByACounter, AfterALoop, OfALambda, ByAnObject, ByAnErrorOfItsOwn, ByAnAssertion, ByARemainder,
+    ByWhatCallsItselfALog,
 ]  # fmt: skip
 
 
