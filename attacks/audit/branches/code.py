@@ -48,13 +48,16 @@ class OwnCode:
         """What `run` may call."""
         found = _Search(algorithm)
         code = cls(classes={one.__name__: one for one in found.classes})
+        nodes = dict[str, list[FunctionNode]]()
         for function, (method, names) in found.functions.items():
             file = function.__code__.co_filename
-            tree = code.trees.get(file) or _tree(file)
-            if tree is None:
-                continue
-            code.trees[file] = tree
-            if (node := _node(tree, function.__code__)) is not None:
+            if file not in nodes:
+                tree = _tree(file)
+                nodes[file] = [] if tree is None else list(functions_in(tree))
+                code.trees |= {} if tree is None else {file: tree}
+            same = [node for node in nodes[file] if _is(node, function.__code__)]
+            if len(same) == 1:
+                (node,) = same
                 code.functions.append(Own(function, node, file, method, frozenset(names)))
         return code
 
@@ -134,12 +137,6 @@ def _tree(file: str) -> ast.Module | None:
         return ast.parse("".join(linecache.getlines(file))) if linecache.getlines(file) else None
     except SyntaxError:
         return None
-
-
-def _node(tree: ast.Module, code: CodeType) -> FunctionNode | None:
-    """The function in the tree that this is the code of; None where that is not clear."""
-    found = [node for node in functions_in(tree) if _is(node, code)]
-    return found[0] if len(found) == 1 else None
 
 
 def functions_in(tree: ast.AST) -> Iterator[FunctionNode]:

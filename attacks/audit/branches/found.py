@@ -75,7 +75,7 @@ class Found(NamedTuple):
         for body, number, answer in wrapped.bodies:
             report = ast.Expr(_call(number, ast.Constant(answer), mask=False))
             body.insert(0, ast.fix_missing_locations(ast.copy_location(report, body[0])))
-        for tree in code.trees.values():
+        for tree in code.trees.values() if branches else ():
             _Wrapper(wrapped).visit(tree)
             ast.fix_missing_locations(tree)
         return cls(tuple(branches), code)
