@@ -260,6 +260,7 @@ def audit(
     train: bool | None = False,
     convexity: float | None = None,
     doors: Mapping[int, Callable[[Adjacency], Bound]] = MappingProxyType({}),
+    searched: Watch | None = None,
 ) -> AuditResult:
     """Audit `claim` on one pair with at least `trials` transcripts of each world, `chunk` at a time.
 
@@ -282,7 +283,8 @@ def audit(
 
     Where nothing refutes the claim a bound over all pairs of its adjacency is looked for (`attacks.audit.proof`);
     `convexity` is the least eigenvalue that a Hessian of any of them may have, None: not known. Where the claim is
-    about other agents, too, `doors` has the bounds at theirs, and all have to be within the claim.
+    about other agents, too, `doors` has the bounds at theirs, and all have to be within the claim. `searched` has
+    seen which ways branches of the algorithm's code went while the pair was searched for: they were looked at.
 
     Raises `PrivacyError` if a self-check fails: then there is no verdict; for `train` with `stop`; and without a
     claim, which is the value of `Algorithm.claim` where nothing is claimed.
@@ -308,7 +310,7 @@ def audit(
         if train is None:
             train, blind = (False, False) if stop else _hides(simulate, pair)
         look = _Look(simulate, pair, infer, train)
-        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors)
+        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors, searched)
         under_way.gather(chunks, jobs, progress)
         return under_way.result(early=under_way.chunks < chunks)
 
@@ -334,10 +336,11 @@ class _Audit:
         convexity: float | None,
         blind: bool,
         doors: Mapping[int, Callable[[Adjacency], Bound]],
+        searched: Watch | None,
     ) -> None:
         self.kept, self.look, self.pair, self.claim = kept, look, look.pair, claim
         self.confidence, self.rng, self.stop, self.convexity = confidence, rng, stop, convexity
-        self.blind, self.doors = blind, doors
+        self.blind, self.doors, self.searched = blind, doors, searched
         self.attacked, self.chunks, self.singles = look.infer is not None, 0, 0
         shared = error_rate(confidence) / (3 + self.attacked if stop else 1)
         tested = 0.0 if claim.epsilon is None else min(claim.epsilon, MOST_EPSILON)
@@ -487,12 +490,14 @@ class _Audit:
         return Watch(self.look.simulate(0, SINGLES + 1).view.public.algorithm)
 
     def _unrun(self, watch: Watch | None) -> tuple[UnrunLines, ...]:
-        """Lines that no transcript ran: none that was drawn, aimed, or had coins that were turned."""
+        """Lines that no transcript ran: none that was drawn, aimed, searched, or had coins that were turned."""
         if watch is None:
             return ()
         tasks = [*range(self.chunks), self._aimed, *(SINGLES + k for k in range(self.singles))]
         notes = (self.kept.note(TAKEN, world, index) for index in tasks for world in (0, 1))
         seen = [watch.seen, *(one for one in notes if one is not None)]
+        if self.searched is not None and self.searched.branches == watch.branches:
+            seen.append(self.searched.seen)
         return unrun(watch.branches, np.any(seen, axis=0))
 
     @property
