@@ -9,6 +9,7 @@ decides.
 
 import ast
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +24,15 @@ _LONG = 60
 """Characters of a test that are shown."""
 _POSITIVE = frozenset(["norm", "length", "abs", "absolute", "fabs", "sqrt", "square", "exp", "var", "std"])
 _SUMS = frozenset(["sum", "max", "mean", "maximum", "reshape", "copy"])
+
+
+_Beside = tuple[ast.expr, bool]
+"""What decides beside a question, and its answer where the question counts."""
+_SIMPLE = (
+    ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.UnaryOp, ast.BoolOp, ast.expr_context, ast.cmpop,
+    ast.unaryop, ast.boolop,
+)  # fmt: skip
+"""What may be evaluated once more."""
 
 
 class Way(NamedTuple):
@@ -52,8 +62,8 @@ class Branch:
 class _Wrapped:
     """What reports a branch, by number: an expression, or the start of a body and what comes before it."""
 
-    expressions: dict[ast.expr, int]
-    masks: dict[ast.expr, int]
+    expressions: dict[ast.expr, tuple[int, list[_Beside]]]
+    masks: dict[ast.expr, tuple[int, list[_Beside]]]
     bodies: list[tuple[list[ast.stmt], int, bool]]
 
 
@@ -73,7 +83,7 @@ class Found(NamedTuple):
             if own.node not in inside:
                 _Finder(levels, harmless, own, branches, wrapped).find()
         for body, number, answer in wrapped.bodies:
-            report = ast.Expr(_call(number, ast.Constant(answer), mask=False))
+            report = ast.Expr(_call(number, [], ast.Constant(answer), mask=False))
             body.insert(0, ast.fix_missing_locations(ast.copy_location(report, body[0])))
         for tree in code.trees.values() if branches else ():
             _Wrapper(wrapped).visit(tree)
@@ -173,16 +183,23 @@ class _Finder:
         if yes is None and no is None:
             return
         self._inner(s.test)
-        for leaf, turned in _leaves(s.test):
+        for leaf, turned, beside in _leaves(s.test):
             both = (yes or no, yes or no) if turned is None else (yes, no) if turned else (no, yes)
-            self._ask(leaf, both)
+            self._ask(leaf, both, beside)
 
-    def _ask(self, leaf: ast.expr, ways: tuple[Way | None, Way | None]) -> None:
-        """A question of a test, unless public numbers decide it."""
+    def _ask(self, leaf: ast.expr, ways: tuple[Way | None, Way | None], beside: Iterable[_Beside]) -> None:
+        """A question of a test, unless public numbers decide it; where those `beside` decide, it does not count."""
         if self._level(leaf) > Level.PUBLIC and not _sign_of_size(leaf, self._own.node):
             number = self._note(leaf, ast.unparse(leaf), ways)
             if number is not None:
-                self._wrapped.expressions[leaf] = number
+                self._wrapped.expressions[leaf] = number, self._public(beside)
+
+    def _public(self, beside: Iterable[_Beside]) -> list[_Beside]:
+        return [
+            (e, wanted)
+            for e, wanted in beside
+            if all(isinstance(part, _SIMPLE) for part in ast.walk(e)) and self._level(e) is Level.PUBLIC
+        ]
 
     def _past(self, s: ast.While | ast.For | ast.AsyncFor, block: list[ast.stmt]) -> None:
         """What comes after a loop that something may end which is not public."""
@@ -195,7 +212,7 @@ class _Finder:
 
     def _inner(self, test: ast.expr) -> None:
         """Branches inside the parts of a test; whether all or some of a mask are true is the test itself."""
-        for leaf, _ in _leaves(test):
+        for leaf, *_ in _leaves(test):
             for one in ast.iter_child_nodes(leaf):
                 if isinstance(one, ast.expr):
                     self._value(one, masks=False)
@@ -232,7 +249,7 @@ class _Finder:
         self._wrapped.bodies.append((_At(block, before), number, False))
 
     # ── expressions ─────────────────────────────────────────────────────────────────────────────────────
-    def _value(self, e: ast.expr, *, masks: bool = True) -> None:
+    def _value(self, e: ast.expr, *, masks: bool = True, beside: tuple[_Beside, ...] = ()) -> None:
         """Branches in an expression whose value is used; in `masks` of numbers, too."""
         if isinstance(e, ast.Call) and self._silence.silent_call(e):
             return
@@ -256,15 +273,17 @@ class _Finder:
                     self._value(one)
                 return
             case ast.Compare() | ast.BinOp() if masks and _is_mask(e) and self._level(e) > Level.PUBLIC:
+                if isinstance(e, ast.BinOp):
+                    beside = (*beside, *((one, not isinstance(e.op, ast.BitOr)) for one in (e.left, e.right)))
                 if not _sign_of_size(e, self._own.node):
                     way = Way(e.lineno, e.end_lineno or e.lineno, skipped=True)
                     if (number := self._note(e, ast.unparse(e), (way, way))) is not None:
-                        self._wrapped.masks[e] = number
+                        self._wrapped.masks[e] = number, self._public(beside)
             case _:
                 pass
         for one in ast.iter_child_nodes(e):
             if isinstance(one, ast.expr):
-                self._value(one, masks=masks)
+                self._value(one, masks=masks, beside=beside)
             elif isinstance(one, ast.keyword):
                 self._value(one.value, masks=masks)
 
@@ -272,8 +291,8 @@ class _Finder:
         """Branches of a test that decides which value an expression has."""
         self._inner(test)
         way = Way(whole.lineno, whole.end_lineno or whole.lineno, skipped=True)
-        for leaf, _ in _leaves(test):
-            self._ask(leaf, (way, way))
+        for leaf, _, beside in _leaves(test):
+            self._ask(leaf, (way, way), beside)
 
 
 class _At(list[ast.stmt]):
@@ -302,13 +321,13 @@ class _Wrapper(ast.NodeTransformer):
         out: ast.expr = node
         for numbers, mask in ((self._wrapped.masks, True), (self._wrapped.expressions, False)):
             if node in numbers:
-                out = ast.copy_location(_call(numbers[node], out, mask=mask), node)
+                out = ast.copy_location(_call(*numbers[node], out, mask=mask), node)
         return out
 
 
-def _call(number: int, value: ast.expr, *, mask: bool) -> ast.Call:
-    name = ast.Name(TOOK, ast.Load())
-    return ast.Call(name, [ast.Constant(number), value, ast.Constant(mask)], [])
+def _call(number: int, beside: list[_Beside], value: ast.expr, *, mask: bool) -> ast.Call:
+    pairs: list[ast.expr] = [ast.Tuple([deepcopy(e), ast.Constant(wanted)], ast.Load()) for e, wanted in beside]
+    return ast.Call(ast.Name(TOOK, ast.Load()), [ast.Constant(number), value, ast.Constant(mask), *pairs], [])
 
 
 def _lines(body: list[ast.stmt]) -> Way:
@@ -319,15 +338,21 @@ def _after(s: ast.stmt, block: list[ast.stmt]) -> list[ast.stmt]:
     return block[next(k for k, one in enumerate(block) if one is s) + 1 :]
 
 
-def _leaves(test: ast.expr, turned: bool | None = False) -> Iterable[tuple[ast.expr, bool | None]]:
-    """The questions of a test, and whether their answers are turned; None: others decide as well."""
+def _leaves(
+    test: ast.expr, turned: bool | None = False, beside: tuple[_Beside, ...] = ()
+) -> Iterable[tuple[ast.expr, bool | None, tuple[_Beside, ...]]]:
+    """The questions of a test, whether their answers are turned (None: others decide as well), and those others."""
     if isinstance(test, ast.BoolOp):
         for one in test.values:
-            yield from ((leaf, None) for leaf, _ in _leaves(one))
+            others = tuple((e, isinstance(test.op, ast.And)) for e in test.values if e is not one)
+            yield from ((leaf, None, more) for leaf, _, more in _leaves(one, None, (*beside, *others)))
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from ((leaf, None if way is None else not way) for leaf, way in _leaves(test.operand, turned))
+        yield from (
+            (leaf, None if way is None else not way, more)
+            for leaf, way, more in _leaves(test.operand, turned, beside)
+        )
     else:
-        yield test, turned
+        yield test, turned, beside
 
 
 def _is_mask(e: ast.Compare | ast.BinOp) -> bool:

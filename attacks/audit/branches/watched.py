@@ -21,6 +21,7 @@ from attacks.audit.branches.found import TOOK, Branch, Found
 from attacks.audit.memory import function_in
 from netsim.algorithms import Algorithm
 
+_COUNTS = frozenset([bool, int])
 _PLAIN = frozenset([bool, int, float, str, bytes, tuple, list, dict, set, frozenset, type(None)])
 
 
@@ -33,12 +34,14 @@ class Watch:
         self.branches, self._codes = _compiled(_Key(algorithm, (type(algorithm), *own)))
         self.seen: npt.NDArray[np.bool_] = np.zeros((len(self.branches), 2), dtype=np.bool_)
 
-    def took(self, number: int, value: Any, mask: bool) -> Any:
-        """Note the answer to a question; it is its value."""
+    def took(self, number: int, value: Any, mask: bool, *beside: tuple[object, bool]) -> Any:
+        """Note the answer to a question; it is its value. Nothing is noted where what is `beside` it decides."""
+        if any(bool(np.asarray(one).any()) is not wanted for one, wanted in beside):
+            return value
         kind = cast("type[object]", type(value))
         if issubclass(kind, np.ndarray) and mask:
             self.seen[number] |= bool(np.any(np.logical_not(value))), bool(np.any(value))
-        elif kind in _PLAIN or issubclass(kind, np.generic | np.ndarray):
+        elif kind in (_COUNTS if mask else _PLAIN) or issubclass(kind, np.generic | np.ndarray):
             self.seen[number, int(bool(value))] = True
         else:  # to ask it would be to decide
             self.seen[number] = True

@@ -420,6 +420,19 @@ class MessagesOfKinds(Base):
                 node.broadcast(z=gradient)
 
 
+@dataclass(frozen=True)
+class Gated(Base):
+    """What an option that is off gates, in whatever order, is never asked."""
+
+    loud: bool = False
+
+    async def besides(self, node, gradient, received, k):
+        y = np.where((np.abs(gradient) > 0.1) & (np.abs(gradient) < 0.1001) & self.loud, gradient, 0.0)
+        if gradient[0, 0] > 1 and self.loud:
+            y = gradient
+        node.broadcast(y=np.where(self.loud & (np.abs(gradient) > 1e9), gradient, y), **({"a": y} | {"b": y}))
+
+
 class Takes(Base):
     """Both ways, by data: what is sent is the same."""
 
@@ -430,7 +443,7 @@ class Takes(Base):
 
 SOUND = [
     Base, WarmUp, LastRound, Restarts, Neighbors, StopsEarly, Validates, Options, ToleratesLoss, NoDivisionByZero,
-    ByWhoIAm, Defaults, MessagesOfKinds, Takes,
+    ByWhoIAm, Defaults, MessagesOfKinds, Gated, Takes,
 ]  # fmt: skip
 
 
