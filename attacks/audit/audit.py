@@ -18,7 +18,7 @@ import numpy as np
 from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
 from attacks.audit.archive import Archive, Seen
 from attacks.audit.branches.unrun import UnrunLines, in_words, judged_of_what_ran, unrun
-from attacks.audit.branches.watched import Watch, watching
+from attacks.audit.branches.watched import Prepared, Watch, watching
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
 from attacks.audit.loss.aimed import TILTED, WORST_CASE
@@ -216,6 +216,7 @@ class _Look:
     infer: Infer | None
     train: bool
     references: tuple[Measured | None, Measured | None] = (None, None)
+    prepared: Prepared | None = None
 
     def __call__(self, world: int, index: int) -> Seen:
         true, other = self.pair.hypotheses[world], self.pair.hypotheses[1 - world]
@@ -224,7 +225,7 @@ class _Look:
             sample = self.simulate(world, index)
             if first and world == 0:
                 nothing_of_data_kept(sample.view.public.algorithm, lambda other: self.simulate(other, index))
-            watch = Watch(sample.view.public.algorithm)
+            watch = Watch(sample.view.public.algorithm, self.prepared)
             with nothing_kept(sample.view.public.algorithm) if first else nullcontext(), watching(watch):
                 explained = compare_worlds(sample, self.pair.agent, true, other, self.references[world], draws=first)
         if index * max(map(len, explained.noise)) >= NOISE:
@@ -309,7 +310,7 @@ def audit(
         blind = False
         if train is None:
             train, blind = (False, False) if stop else _hides(simulate, pair)
-        look = _Look(simulate, pair, infer, train)
+        look = _Look(simulate, pair, infer, train, prepared=None if searched is None else searched.prepared)
         under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors, searched)
         under_way.gather(chunks, jobs, progress)
         return under_way.result(early=under_way.chunks < chunks)
@@ -487,6 +488,8 @@ class _Audit:
         """A watch of the branches of the algorithm's code; None where there are none."""
         if self.kept.note(TAKEN, 0, 0) is None:
             return None
+        if self.searched is not None:
+            return Watch(self.searched.algorithm, self.searched.prepared)
         return Watch(self.look.simulate(0, SINGLES + 1).view.public.algorithm)
 
     def _unrun(self, watch: Watch | None) -> tuple[UnrunLines, ...]:
@@ -496,7 +499,7 @@ class _Audit:
         tasks = [*range(self.chunks), self._aimed, *(SINGLES + k for k in range(self.singles))]
         notes = (self.kept.note(TAKEN, world, index) for index in tasks for world in (0, 1))
         seen = [watch.seen, *(one for one in notes if one is not None)]
-        if self.searched is not None and self.searched.branches == watch.branches:
+        if self.searched is not None:
             seen.append(self.searched.seen)
         return unrun(watch.branches, np.any(seen, axis=0))
 

@@ -62,6 +62,11 @@ class OwnCode:
         return code
 
 
+def functions_of(algorithm: Algorithm) -> list[FunctionType]:
+    """Own functions, with a source at hand or not."""
+    return list(_Search(algorithm).functions)
+
+
 class _Search:
     """Functions that are reached from `run`, by the names that code uses; of each, whether it is a method, and by
     which names code has it."""

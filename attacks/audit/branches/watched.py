@@ -6,9 +6,11 @@ call around each question. Values, and so messages, are the same to the last bit
 
 import ast
 import builtins
+import marshal
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, cast
@@ -16,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from attacks.audit.branches.code import OwnCode, parts_of
+from attacks.audit.branches.code import OwnCode, functions_of, parts_of
 from attacks.audit.branches.found import TOOK, Branch, Found
 from attacks.audit.memory import function_in
 from netsim.algorithms import Algorithm
@@ -25,13 +27,30 @@ _COUNTS = frozenset([bool, int])
 _PLAIN = frozenset([bool, int, float, str, bytes, tuple, list, dict, set, frozenset, type(None)])
 
 
-class Watch:
-    """Branches of an algorithm, and `seen` (branches, 2): whether the answer was ever no, and ever yes."""
+@dataclass(frozen=True)
+class Prepared:
+    """Branches of an algorithm's code, and code that reports them (as bytes, which go to other processes: there the
+    source may not be at hand)."""
 
-    def __init__(self, algorithm: Algorithm) -> None:
-        values = cast("dict[str, object]", vars(algorithm)).values()
-        own = tuple(function_in(one) or type(one) for value in values for one in (value, *parts_of(value)))
-        self.branches, self._codes = _compiled(_Key(algorithm, (type(algorithm), *own)))
+    branches: tuple[Branch, ...] = ()
+    codes: tuple[bytes, ...] = ()
+
+    @classmethod
+    def of(cls, algorithm: Algorithm) -> "Prepared":
+        """That of an algorithm, whose source is read once."""
+        return _prepared(_Key(algorithm))
+
+
+class Watch:
+    """Branches of an algorithm, and `seen` (branches, 2): whether the answer was ever no, and ever yes.
+
+    Without what was `prepared` the source is read here.
+    """
+
+    def __init__(self, algorithm: Algorithm, prepared: Prepared | None = None) -> None:
+        self.algorithm, self.prepared = algorithm, prepared or Prepared.of(algorithm)
+        self.branches = self.prepared.branches
+        self._codes = _paired(_Key(algorithm), self.prepared) if self.branches else ()
         self.seen: npt.NDArray[np.bool_] = np.zeros((len(self.branches), 2), dtype=np.bool_)
 
     def took(self, number: int, value: Any, mask: bool, *beside: tuple[object, bool]) -> Any:
@@ -92,31 +111,40 @@ def counted() -> Generator[None]:
 class _Key:
     """An algorithm, equal to those with the same code."""
 
-    def __init__(self, algorithm: Algorithm, code: tuple[object, ...]) -> None:
-        self.algorithm, self.code = algorithm, code
+    def __init__(self, algorithm: Algorithm) -> None:
+        values = cast("dict[str, object]", vars(algorithm)).values()
+        own = (function_in(one) or type(one) for value in values for one in (value, *parts_of(value)))
+        self.algorithm, self._code = algorithm, (type(algorithm), *own)
 
     def __hash__(self) -> int:
-        return hash(self.code)
+        return hash(self._code)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.code == other.code
+        return isinstance(other, _Key) and self._code == other._code
 
 
 @lru_cache(maxsize=64)
-def _compiled(key: _Key) -> tuple[tuple[Branch, ...], tuple[tuple[FunctionType, CodeType], ...]]:
-    """Branches, and functions with code that reports them."""
+def _prepared(key: _Key) -> Prepared:
     found = Found.of(OwnCode.of(key.algorithm))
     if not found.branches:
-        return (), ()
+        return Prepared()
     codes = {file: list(_codes(compile(tree, file, "exec", dont_inherit=True)))
              for file, tree in found.code.trees.items()}  # fmt: skip
-    pairs = list[tuple[FunctionType, CodeType]]()
+    watched = list[CodeType]()
     for own in found.code.functions:
-        code = own.function.__code__
+        code = cast("FunctionType", own.function).__code__
         same = [one for one in codes[own.file] if _same(one, code)]
         if len(same) == 1 and any(_reports(one) for one in ast.walk(own.node)):
-            pairs.append((cast("FunctionType", own.function), same[0]))
-    return found.branches, tuple(pairs)
+            watched += same
+    return Prepared(found.branches, tuple(map(marshal.dumps, watched)))
+
+
+@lru_cache(maxsize=64)
+def _paired(key: _Key, prepared: Prepared) -> tuple[tuple[FunctionType, CodeType], ...]:
+    """Functions, each with the code that reports its branches."""
+    codes = [cast("CodeType", marshal.loads(one)) for one in prepared.codes]
+    own = functions_of(key.algorithm)
+    return tuple((function, code) for function in own for code in codes if _same(code, function.__code__))
 
 
 def _reports(node: ast.AST) -> bool:

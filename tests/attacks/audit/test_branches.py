@@ -3,16 +3,18 @@
 import warnings
 from dataclasses import dataclass, field, replace
 
+import cloudpickle
 import numpy as np
 import pytest
 
 from attacks.audit.branches.code import OwnCode
 from attacks.audit.branches.levels import Level, Levels
 from attacks.audit.branches.unrun import in_words
-from attacks.audit.branches.watched import Watch, counted, watching
+from attacks.audit.branches.watched import Prepared, Watch, counted, watching
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.mechanisms import Gaussian
+from scenarios.schema import own_code as owncode
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 
 NOISE = Gaussian(1.0)
@@ -501,3 +503,32 @@ def test_an_agent_of_the_network_that_is_not_audited_takes_no_branch_for_it():
     simulation, pair = quadratic_world(Others())
     audit = judged(simulation, replace(pair), claim_of(3.0, 1e-3), attack=None, trials=20)
     assert audit.judgement.verdict is Verdict.UNDERPOWERED
+
+
+OWN = """
+from dataclasses import dataclass
+from netsim.algorithms import Algorithm
+
+@dataclass(frozen=True)
+class Own(Algorithm):
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        if gradient[0, 0] > 5:
+            node.broadcast(y=gradient)
+"""
+
+
+def test_a_process_that_got_code_without_its_source_watches_it(tmp_path):
+    """As own code gets to the processes that share an audit."""
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    module = owncode._from_file("", file)
+    copied = cloudpickle.loads(cloudpickle.dumps(module.Own))()
+    assert type(copied) is not module.Own or type(copied).run.__code__.co_filename != str(file)
+    prepared = Prepared.of(module.Own())
+    assert len(prepared.branches) == 1
+    watch, before = Watch(copied, prepared), type(copied).run.__code__
+    with watching(watch), counted():
+        assert type(copied).run.__code__ is not before
+        watch.took(0, True, False)
+    assert watch.seen.tolist() == [[False, True]]
