@@ -17,7 +17,7 @@ import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
 from attacks.audit.archive import Archive, Seen
-from attacks.audit.branches.unrun import UnrunLines, in_words, judged_of_what_ran, unrun
+from attacks.audit.branches.unrun import UnrunLines, judged_of_what_ran, unrun
 from attacks.audit.branches.watched import Prepared, Watch, watching
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
@@ -536,17 +536,12 @@ class _Audit:
         that is more, it is none of the adjacency, and the bound has to be over any data."""
         bound: Bound | str = ""
         for adjacency in (self.claim.adjacency, ANY_DATA):
-            with watching(self._watched()) as watch:
-                bound = bound_or_why(partial(self._bound_over, adjacency))
-                if isinstance(bound, str):
-                    return None, bound
-                if exceeds(lower, bound.epsilon):
-                    continue
+            bound = bound_or_why(partial(self._bound_over, adjacency))
+            if isinstance(bound, str):
+                return None, bound
+            if not exceeds(lower, bound.epsilon):
                 highest = bound_or_why(partial(self._at_all_doors, bound, adjacency))
-            if isinstance(highest, str):
-                return None, highest
-            unread = () if watch is None else unrun(watch.branches, watch.seen)
-            return (None, f"where it was read, {in_words(unread)}") if unread else (highest, None)
+                return (None, highest) if isinstance(highest, str) else (highest, None)
         assert isinstance(bound, Bound)
         return None, f"the pair loses more than {bound.epsilon:.4g}, whatever the data: the code does not repeat"
 

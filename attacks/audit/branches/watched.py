@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -84,11 +84,12 @@ class Watch:
             delattr(builtins, TOOK)
 
 
+_W = TypeVar("_W", Watch, Watch | None)
 _watch: ContextVar[Watch | None] = ContextVar("_watch", default=None)
 
 
 @contextmanager
-def watching(watch: Watch | None) -> Generator[Watch | None]:
+def watching(watch: _W) -> Generator[_W]:
     """Watch what counts of what is run here; None: nothing."""
     token = _watch.set(watch)
     try:
