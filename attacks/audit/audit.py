@@ -17,6 +17,8 @@ import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
 from attacks.audit.archive import Archive, Seen
+from attacks.audit.branches.unrun import UnrunLines, judged_of_what_ran, unrun
+from attacks.audit.branches.watched import Prepared, Watch, watching
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
 from attacks.audit.loss.aimed import TILTED, WORST_CASE
@@ -56,7 +58,8 @@ class AuditResult(Shown):
     refutes the claim, and `unbounded` says why there is none. `secret`: what it costs for who does not know the
     agent's private coins, and for who does, where these decide more than whom it sends to; `unpriced` says
     why that is not known. The claim is then judged by that (`over_tosses`), and by no game: these are of one toss.
-    `computed` says who computed the transcripts, where their simulator does.
+    `computed` says who computed the transcripts, where their simulator does. `unrun` are lines of the algorithm's own
+    code that decide by more than public numbers and of which no transcript took both ways.
     """
 
     claim: Claim
@@ -81,6 +84,7 @@ class AuditResult(Shown):
     secret: SecretCoins | None = None
     unpriced: str | None = None
     computed: Computed | None = None
+    unrun: tuple[UnrunLines, ...] = ()
 
     __repr__ = Shown.__repr__
 
@@ -195,6 +199,8 @@ Task = tuple[int, int]
 """World and chunk."""
 _WITNESSED = {True: BROKEN, False: (Verdict.UNPROTECTED,)}
 """Verdicts that a transcript shows, by whether all have one toss of the private coins that a replay may know."""
+TAKEN = "taken"
+"""Name of what a chunk notes of the branches of the algorithm's code: which ways they went."""
 _MOST = 0.9
 """Share of the error rate that is the classifier's where no release is priced as it is on the wire."""
 _Parts = tuple[Iterable[WorldComparison], Iterable[WorldComparison]]
@@ -210,6 +216,7 @@ class _Look:
     infer: Infer | None
     train: bool
     references: tuple[Measured | None, Measured | None] = (None, None)
+    prepared: Prepared | None = None
 
     def __call__(self, world: int, index: int) -> Seen:
         true, other = self.pair.hypotheses[world], self.pair.hypotheses[1 - world]
@@ -218,13 +225,15 @@ class _Look:
             sample = self.simulate(world, index)
             if first and world == 0:
                 nothing_of_data_kept(sample.view.public.algorithm, lambda other: self.simulate(other, index))
-            with nothing_kept(sample.view.public.algorithm) if first else nullcontext():
+            watch = Watch(sample.view.public.algorithm, self.prepared)
+            with nothing_kept(sample.view.public.algorithm) if first else nullcontext(), watching(watch):
                 explained = compare_worlds(sample, self.pair.agent, true, other, self.references[world], draws=first)
         if index * max(map(len, explained.noise)) >= NOISE:
             explained = replace(explained, noise=NOTHING)
+        taken = {TAKEN: watch.seen} if watch.branches else {}
         if index == TILTED:
-            return Seen(explained, {}, {})
-        notes = noted(sample.view, index) if self.train else {}
+            return Seen(explained, taken, {})
+        notes = (noted(sample.view, index) if self.train else {}) | taken
         refused = dict[str, str]()
         if self.infer is not None:
             try:
@@ -252,6 +261,7 @@ def audit(
     train: bool | None = False,
     convexity: float | None = None,
     doors: Mapping[int, Callable[[Adjacency], Bound]] = MappingProxyType({}),
+    searched: Watch | None = None,
 ) -> AuditResult:
     """Audit `claim` on one pair with at least `trials` transcripts of each world, `chunk` at a time.
 
@@ -274,7 +284,8 @@ def audit(
 
     Where nothing refutes the claim a bound over all pairs of its adjacency is looked for (`attacks.audit.proof`);
     `convexity` is the least eigenvalue that a Hessian of any of them may have, None: not known. Where the claim is
-    about other agents, too, `doors` has the bounds at theirs, and all have to be within the claim.
+    about other agents, too, `doors` has the bounds at theirs, and all have to be within the claim. `searched` has
+    seen which ways branches of the algorithm's code went while the pair was searched for: they were looked at.
 
     Raises `PrivacyError` if a self-check fails: then there is no verdict; for `train` with `stop`; and without a
     claim, which is the value of `Algorithm.claim` where nothing is claimed.
@@ -299,8 +310,8 @@ def audit(
         blind = False
         if train is None:
             train, blind = (False, False) if stop else _hides(simulate, pair)
-        look = _Look(simulate, pair, infer, train)
-        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors)
+        look = _Look(simulate, pair, infer, train, prepared=None if searched is None else searched.prepared)
+        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors, searched)
         under_way.gather(chunks, jobs, progress)
         return under_way.result(early=under_way.chunks < chunks)
 
@@ -326,16 +337,18 @@ class _Audit:
         convexity: float | None,
         blind: bool,
         doors: Mapping[int, Callable[[Adjacency], Bound]],
+        searched: Watch | None,
     ) -> None:
         self.kept, self.look, self.pair, self.claim = kept, look, look.pair, claim
         self.confidence, self.rng, self.stop, self.convexity = confidence, rng, stop, convexity
-        self.blind, self.doors = blind, doors
+        self.blind, self.doors, self.searched = blind, doors, searched
         self.attacked, self.chunks, self.singles = look.infer is not None, 0, 0
         shared = error_rate(confidence) / (3 + self.attacked if stop else 1)
         tested = 0.0 if claim.epsilon is None else min(claim.epsilon, MOST_EPSILON)
         self.wager = SequentialTest(tested, claim.delta, shared, to_the_end=not stop)
         self._coins = rng.spawn(1)[0]
         self._cut = math.inf
+        self.unrun: tuple[UnrunLines, ...] = ()
         self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
 
     def gather(self, chunks: int, jobs: int, progress: Callable[[int], None] | None) -> None:
@@ -418,7 +431,10 @@ class _Audit:
         first = self.kept.transcripts(0, 0)
         transcripts = self.chunks * first.leaked.size
         bare = any(one.uncovered is not None for one in exact)
-        self.private = self.private.priced(self.look.simulate, self.pair, self.confidence, transcripts, bare=bare)
+        watch = self._watched()
+        with watching(watch):
+            self.private = self.private.priced(self.look.simulate, self.pair, self.confidence, transcripts, bare=bare)
+        self.unrun = self._unrun(watch)
         games = [game for game in (white, black, classifier) if game is not None]
         best_game = max(games, key=lambda game: game.epsilon_audited)
         judgement, bound, unbounded = self._judged(exact, best_game, anytime), None, None
@@ -465,7 +481,27 @@ class _Audit:
             unbounded=unbounded,
             secret=self.private.secret,
             unpriced=self.private.unpriced,
+            unrun=self.unrun,
         )
+
+    def _watched(self) -> Watch | None:
+        """A watch of the branches of the algorithm's code; None where there are none."""
+        if self.kept.note(TAKEN, 0, 0) is None:
+            return None
+        if self.searched is not None:
+            return Watch(self.searched.algorithm, self.searched.prepared)
+        return Watch(self.look.simulate(0, SINGLES + 1).view.public.algorithm)
+
+    def _unrun(self, watch: Watch | None) -> tuple[UnrunLines, ...]:
+        """Lines that no transcript ran: none that was drawn, aimed, searched, or had coins that were turned."""
+        if watch is None:
+            return ()
+        tasks = [*range(self.chunks), self._aimed, *(SINGLES + k for k in range(self.singles))]
+        notes = (self.kept.note(TAKEN, world, index) for index in tasks for world in (0, 1))
+        seen = [watch.seen, *(one for one in notes if one is not None)]
+        if self.searched is not None:
+            seen.append(self.searched.seen)
+        return unrun(watch.branches, np.any(seen, axis=0))
 
     @property
     def _shares(self) -> tuple[float, float]:
@@ -552,7 +588,7 @@ class _Audit:
         lower, estimate, highest = ends(exact, self.private.over_tosses)
         one_toss = self.private.over_tosses is None  # else games, and what is unprotected, are of one toss among many
         judged = exact if one_toss else (replace(exact[0], uncovered=None), replace(exact[1], uncovered=None))
-        return self.private.judged(
+        found = self.private.judged(
             judge(
                 epsilon_claimed=self.claim.epsilon,
                 delta=self.claim.delta,
@@ -570,6 +606,7 @@ class _Audit:
             ),
             judged,
         )
+        return judged_of_what_ran(found, self.unrun)
 
     def _shown(self, exact: tuple[ExactLoss, ExactLoss], anytime: SequentialTestResult) -> bool:
         """Whether the exact loss refutes the claim, or the anytime game, which is played with it."""

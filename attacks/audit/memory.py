@@ -265,7 +265,7 @@ class _Found(NamedTuple):
             return
         if isinstance(value, type):
             self.add_class(value)
-        elif (function := _function(value)) is not None:
+        elif (function := function_in(value)) is not None:
             self.add_function(function)
             if (whose := getattr(value, "__self__", None)) is not None:
                 self.add(name, Place(partial(_held, whose)))
@@ -282,7 +282,7 @@ class _Found(NamedTuple):
             return
         self.seen.add(cls)
         for name, value in vars(cls).items():
-            if (function := _function(value)) is not None:
+            if (function := function_in(value)) is not None:
                 self.add_function(function)
             elif not (name.startswith("__") or hasattr(type(value), "__get__") or isinstance(cls, EnumType)):
                 stated = getattr(getattr(cls, "__dataclass_fields__", {}).get(name), "default", None) is value
@@ -296,8 +296,8 @@ class _Found(NamedTuple):
             return
         self.seen.add(function)
         code, own, at = function.__code__, vars(function), function.__module__
-        names, place = list(dict.fromkeys(_names(code))), f"{at}.{function.__name__}"
-        stored = {*_names(code, "STORE_GLOBAL"), *_names(code, "STORE_ATTR")}
+        names, place = list(dict.fromkeys(names_of(code))), f"{at}.{function.__name__}"
+        stored = {*names_of(code, "STORE_GLOBAL"), *names_of(code, "STORE_ATTR")}
         self.add_named(at, function.__globals__, names, stored, set())
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             self.add(
@@ -326,7 +326,7 @@ class _Found(NamedTuple):
                 self.add_named(cast(Any, value).__name__, inner, known, stored, seen)
 
 
-def _function(value: Any) -> FunctionType | None:
+def function_in(value: Any) -> FunctionType | None:
     """The function in a method, a property, a partial, or a cache; None: it is none of these."""
     while not isinstance(value, FunctionType):
         names = ("__func__", "__wrapped__", "fget", "func")
@@ -362,7 +362,7 @@ def installed(path: str) -> bool:
     return path.startswith((*roots, "<frozen ")) or "__pycache__" in path
 
 
-def _names(code: CodeType, operation: str | None = None) -> Iterator[str]:
+def names_of(code: CodeType, operation: str | None = None) -> Iterator[str]:
     """Names that code, or code within it, uses; of which it does this."""
     if operation is None:
         yield from code.co_names
@@ -370,4 +370,4 @@ def _names(code: CodeType, operation: str | None = None) -> Iterator[str]:
         yield from (str(one.argval) for one in dis.get_instructions(code) if one.opname == operation)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant, operation)
+            yield from names_of(constant, operation)

@@ -26,6 +26,7 @@ import numpy as np
 from attacks.audit.accounting.formulas import leaks
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.archive import Archive
+from attacks.audit.branches.watched import counted
 from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison
 from attacks.audit.loss.exact import SINGLES, TOSSES, ExactLoss
@@ -382,7 +383,8 @@ def _both(
     words: str,
 ) -> _Both:
     def sent(hypothesis: Hypothesis) -> dict[tuple[int, str], Array]:
-        found = replay(sample.view, agent, hypothesis, coins.copied(), sample.releases, sample.dither)
+        with counted():
+            found = replay(sample.view, agent, hypothesis, coins.copied(), sample.releases, sample.dither)
         return {(c.message, c.name): c.predicted for c in found.comparisons}
 
     replay(sample.view, agent, hypotheses[0], coins, sample.releases, sample.dither)  # notes what is tossed

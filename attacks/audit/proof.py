@@ -28,6 +28,9 @@ Not enough is a bounded answer by itself where noise stays hidden: x = z, then O
 The code is read at every history of its private coins (`attacks.replay.coins`): what it does at one toss in 300
 counts. Those that choose a receiver or a batch, and nothing else, need not be tried.
 
+Branches of the code that more than public numbers decide have to go both ways where it is read
+(`attacks.audit.branches`).
+
 Random weights (`UniformLaplace`) are drawn without regard to the data, so that their noise loses no more than its
 Laplace part. Nothing is proven of agents whose code is no affine function of its answers (projections, ℓ1 proximal
 steps, top-k), of releases that are not on the wire as they were made, or of batches of records without a clip.
@@ -42,6 +45,8 @@ from functools import partial
 import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
+from attacks.audit.branches.unrun import in_words, unrun
+from attacks.audit.branches.watched import Watch, counted, watching
 from attacks.audit.clips import FAR, NEAR, Clips, stretch
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.verdict import Bound
@@ -92,7 +97,10 @@ def bound_at_door(
     You get an `AttackError` where there is no bound; it says which condition fails.
     """
     ones = [one.replica(one.view.replicas - 1 if k else 0) for k, one in enumerate(samples)]
-    found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), READ))
+    with watching(Watch(samples[0].view.public.algorithm)) as watch, counted():
+        found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), READ))
+    if unread := unrun(watch.branches, watch.seen):
+        raise AttackError(f"where its code was read, {in_words(unread)}")
     worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
     return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))))
 

@@ -4,6 +4,7 @@ import math
 from typing import Literal
 
 from attacks.audit.accounting.intervals import Interval
+from attacks.audit.branches.unrun import UnrunLines
 from attacks.audit.games.power import Prospect
 from attacks.audit.loss.exact import Level
 from attacks.audit.loss.wire_fields import Cause
@@ -434,6 +435,9 @@ class AuditResult(_Repeated, Shown):
     """Why `secret_coins` is not known, where somebody tosses some; else null."""
     computed: Computed | None = None
     """Who computed its transcripts; null in results of earlier versions."""
+    unrun_lines: tuple[UnrunLines, ...] = ()
+    """Lines of the algorithm's own code that more than public numbers decide about, and of which no transcript took
+    both ways: what they would send was not audited."""
 
     __repr__ = Shown.__repr__
 

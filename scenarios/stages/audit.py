@@ -11,6 +11,7 @@ import numpy as np
 
 from attacks.audit import exact_views
 from attacks.audit.archive import MARK, Archive
+from attacks.audit.branches.watched import Watch, watching
 from attacks.audit.exact_views import Bounded, Ends, Price, Priced
 from attacks.audit.pair import FIRST_CHUNK, Pair
 from attacks.audit.proof import bound_or_why
@@ -82,8 +83,9 @@ class Judge:
         if claim is None:
             return replace(entry, audit_status=NO_CLAIM), None
         try:
-            pair, search = pair_for(self.experiment, subject, claim, activations, self.progress)
-            options = AuditOptions(self.experiment.scenario, subject, pair, claim)
+            with watching(Watch(subject.simulation.algorithm)) as searched:
+                pair, search = pair_for(self.experiment, subject, claim, activations, self.progress)
+            options = AuditOptions(self.experiment.scenario, subject, pair, claim, searched)
             plan = options.plan
             entry = replace(entry, plan=None if plan is None else taken(PlanResult, plan))
             self.keep(entry)

@@ -7,6 +7,7 @@ from html import escape
 from numbers import Real
 from typing import cast
 
+from attacks.audit.branches.watched import Watch, watching
 from attacks.audit.verdict import BROKEN
 from netsim.algorithms import Algorithm
 from netsim.arguments import what
@@ -115,8 +116,9 @@ def audit_own(
     stated = simulation.claim(experiment.adjacency, activations, subject.delta)
     if stated is None:
         raise PrivacyError(f"{name} claims nothing here: hand in ε, or (ε, δ)")
-    pair, search = pair_for(experiment, subject, stated, activations, Silent())
-    found = audited(AuditOptions(scenario, subject, pair, stated), None, None, jobs)
+    with watching(Watch(subject.simulation.algorithm)) as searched:
+        pair, search = pair_for(experiment, subject, stated, activations, Silent())
+    found = audited(AuditOptions(scenario, subject, pair, stated, searched), None, None, jobs)
     return OwnAudit(name, replace(audit_result(found), search=search))
 
 

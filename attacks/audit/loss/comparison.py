@@ -21,6 +21,7 @@ from zlib import crc32
 
 import numpy as np
 
+from attacks.audit.branches.watched import counted
 from attacks.audit.loss.affine import Again, Priced, priced
 from attacks.audit.loss.codes import code_loss, product_form
 from attacks.audit.loss.decoys import Mixed, mixed
@@ -258,7 +259,8 @@ class Sample:
     def replayed(self, agent: int, hypothesis: Hypothesis, which: str) -> Replayed:
         """Replay of the agent, all releases granted. Raises `PrivacyError` where its code fails under `which`."""
         try:
-            return replay(self.view, agent, hypothesis, self.coins(), self.releases, self.dither)
+            with counted():
+                return replay(self.view, agent, hypothesis, self.coins(), self.releases, self.dither)
         except NetsimError:
             raise
         except Exception as error:

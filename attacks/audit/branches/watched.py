@@ -1,0 +1,164 @@
+"""Watches which ways the branches of an algorithm's code go, while transcripts are replayed.
+
+While it watches, own functions have code in which each branch reports its answer: the same source, compiled with a
+call around each question. Values, and so messages, are the same to the last bit.
+"""
+
+import ast
+import builtins
+import marshal
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from attacks.audit.branches.code import OwnCode, functions_of, parts_of
+from attacks.audit.branches.found import TOOK, Branch, Found
+from attacks.audit.memory import function_in
+from netsim.algorithms import Algorithm
+
+_COUNTS = frozenset([bool, int])
+_PLAIN = frozenset([bool, int, float, str, bytes, tuple, list, dict, set, frozenset, type(None)])
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Branches of an algorithm's code, and code that reports them (as bytes, which go to other processes: there the
+    source may not be at hand)."""
+
+    branches: tuple[Branch, ...] = ()
+    codes: tuple[bytes, ...] = ()
+
+    @classmethod
+    def of(cls, algorithm: Algorithm) -> "Prepared":
+        """That of an algorithm, whose source is read once."""
+        return _prepared(_Key(algorithm))
+
+
+class Watch:
+    """Branches of an algorithm, and `seen` (branches, 2): whether the answer was ever no, and ever yes.
+
+    Without what was `prepared` the source is read here.
+    """
+
+    def __init__(self, algorithm: Algorithm, prepared: Prepared | None = None) -> None:
+        self.algorithm, self.prepared = algorithm, prepared or Prepared.of(algorithm)
+        self.branches = self.prepared.branches
+        self._codes = _paired(_Key(algorithm), self.prepared) if self.branches else ()
+        self.seen: npt.NDArray[np.bool_] = np.zeros((len(self.branches), 2), dtype=np.bool_)
+
+    def took(self, number: int, value: Any, mask: bool, *beside: tuple[object, bool]) -> Any:
+        """Note the answer to a question; it is its value. Nothing is noted where what is `beside` it decides."""
+        if any(bool(np.asarray(one).any()) is not wanted for one, wanted in beside):
+            return value
+        kind = cast("type[object]", type(value))
+        if issubclass(kind, np.ndarray) and mask:
+            self.seen[number] |= bool(np.any(np.logical_not(value))), bool(np.any(value))
+        elif kind in (_COUNTS if mask else _PLAIN) or issubclass(kind, np.generic | np.ndarray):
+            self.seen[number, int(bool(value))] = True
+        else:  # to ask it would be to decide
+            self.seen[number] = True
+        return value
+
+    @contextmanager
+    def on(self) -> Generator[None]:
+        """While it watches."""
+        if not self._codes or hasattr(builtins, TOOK):
+            yield
+            return
+        setattr(builtins, TOOK, self.took)
+        before = [function.__code__ for function, _ in self._codes]
+        try:
+            for function, code in self._codes:
+                function.__code__ = code
+            yield
+        finally:
+            for (function, _), code in zip(self._codes, before, strict=True):
+                function.__code__ = code
+            delattr(builtins, TOOK)
+
+
+_W = TypeVar("_W", Watch, Watch | None)
+_watch: ContextVar[Watch | None] = ContextVar("_watch", default=None)
+
+
+@contextmanager
+def watching(watch: _W) -> Generator[_W]:
+    """Watch what counts of what is run here; None: nothing."""
+    token = _watch.set(watch)
+    try:
+        yield watch
+    finally:
+        _watch.reset(token)
+
+
+@contextmanager
+def counted() -> Generator[None]:
+    """What is run here counts: it is a transcript that is compared, or that a proof reads."""
+    watch = _watch.get()
+    if watch is None:
+        yield
+        return
+    with watch.on():
+        yield
+
+
+class _Key:
+    """An algorithm, equal to those with the same code."""
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        values = cast("dict[str, object]", vars(algorithm)).values()
+        own = (function_in(one) or type(one) for value in values for one in (value, *parts_of(value)))
+        self.algorithm, self._code = algorithm, (type(algorithm), *own)
+
+    def __hash__(self) -> int:
+        return hash(self._code)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self._code == other._code
+
+
+@lru_cache(maxsize=64)
+def _prepared(key: _Key) -> Prepared:
+    found = Found.of(OwnCode.of(key.algorithm))
+    if not found.branches:
+        return Prepared()
+    codes = {file: list(_codes(compile(tree, file, "exec", dont_inherit=True)))
+             for file, tree in found.code.trees.items()}  # fmt: skip
+    watched = list[CodeType]()
+    for own in found.code.functions:
+        code = cast("FunctionType", own.function).__code__
+        same = [one for one in codes[own.file] if _same(one, code)]
+        if len(same) == 1 and any(_reports(one) for one in ast.walk(own.node)):
+            watched += same
+    return Prepared(found.branches, tuple(map(marshal.dumps, watched)))
+
+
+@lru_cache(maxsize=64)
+def _paired(key: _Key, prepared: Prepared) -> tuple[tuple[FunctionType, CodeType], ...]:
+    """Functions, each with the code that reports its branches."""
+    codes = [cast("CodeType", marshal.loads(one)) for one in prepared.codes]
+    own = functions_of(key.algorithm)
+    return tuple((function, code) for function in own for code in codes if _same(code, function.__code__))
+
+
+def _reports(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == TOOK
+
+
+def _codes(code: CodeType) -> Generator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _same(one: CodeType, code: CodeType) -> bool:
+    names = "co_qualname", "co_firstlineno", "co_argcount", "co_kwonlyargcount", "co_freevars"
+    return all(cast(object, getattr(one, name)) == getattr(code, name) for name in names)
