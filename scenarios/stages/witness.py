@@ -43,7 +43,7 @@ from scenarios.schema import own_code
 from scenarios.schema.load import validated
 from scenarios.schema.own import PythonSpec
 from scenarios.stages.drawn_pairs import bounds_releases
-from scenarios.stages.witness_file import DataPrint, PairPrint, WitnessFile, claim_as_plain, proof_of
+from scenarios.stages.witness_file import DataPrint, PairPrint, Tree, WitnessFile, claim_as_plain, proof_of
 from scenarios.stages.worlds import as_audited, as_its_claim_sees, holding, worlds
 from scenarios.stages.worst_pair import SATURATED, allows, constant_change, holds_for_any_change, share_left
 
