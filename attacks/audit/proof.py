@@ -71,6 +71,8 @@ SPREAD = 7.0
 """Where each value has a size of its own: ln of how far it is above or below that of the others, at most."""
 ALONE = 8
 """So many of them are run by themselves, too."""
+BATCHED = 256
+"""And so many where batches are named."""
 TURNED = slice(6, None, 8)
 """Those in which an answer is turned towards its point, or towards what was sent."""
 SAME = 1e-9
@@ -340,6 +342,10 @@ def _check(mapper: Mapper, clips: Clips, found: Map, noise: Array, steps: Array)
         seen = _made_up(mapper, some) if other else None
         return mapper.at(given, noises[:, some], len(range(copies)[some]), seen=seen)
 
+    pace = copies // BATCHED + 1
+    for k in range(0, copies, pace) if mapper.base.batches else ():  # one for all copies: by themselves they differ
+        if run(slice(k, k + 1), k // pace % 4 > 0, answers[:, k : k + 1]).batches != mapper.base.batches:
+            raise AttackError("which records are in a batch depends on what it computes with or on what was seen")
     for other in (False, True):
         turned = _along(answers, run(TURNED, other, answers[:, TURNED]), mapper)
         for some in (slice(None), *alone):

@@ -74,9 +74,7 @@ class Rows:
         return None
 
     @classmethod
-    def in_pairs(
-        cls, simulation: Simulation, agent: int, change: float, norm: Norm, record: int | None
-    ) -> "Rows | None":
+    def in_pairs(cls, simulation: Simulation, agent: int, change: float, norm: Norm) -> "Rows | None":
         """Of the rows the second quarter is `change` in `norm` away from the first, and the third from the last,
         which moves nothing; None as in `drawn`."""
         own, rng = simulation.problem.objectives[agent], np.random.default_rng(0)
@@ -93,7 +91,7 @@ class Rows:
             turns[np.all(turns == 0, axis=1)] = 1.0
             moved = np.array([change * scaled(turn, norm) for turn in turns])
             slopes, still = np.concatenate([places, places + moved, moved, 0 * moved]), np.zeros(4 * count)
-            rows = cls(own, slopes, still, still, record, np.zeros((4 * count, 0)))._seen(sample, agent)
+            rows = cls(own, slopes, still, still, None, np.zeros((4 * count, 0)))._seen(sample, agent)
             if rows is None:  # nearer
                 places = places * NEARER[1]
                 continue
@@ -214,3 +212,13 @@ def bounds_releases(simulation: Simulation, agent: int, record: int | None) -> b
     releases by no more than `GROWS` allows."""
     rows = Rows.drawn(simulation, agent, record)
     return rows is not None and rows.bounded
+
+
+def least_noise(simulation: Simulation, agent: int) -> Array | None:
+    """The least standard deviation of one transcript's releases in each coordinate, (dimension,); None where that is
+    not known."""
+    if (sample := _plain(simulation, agent)) is None:
+        return None
+    own = simulation.problem.objectives[agent]
+    made = sample.replayed(agent, own, "its own data").releases
+    return np.min([np.broadcast_to(r.stddev, (1, own.dimension))[0] for r in made], axis=0)

@@ -10,6 +10,7 @@ constant change of that size: these are tried too.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -46,7 +47,7 @@ from scenarios.build.search_spaces import Data, Moved, Records, Spaces
 from scenarios.results.audit import BOTH_MOVED, PairSearch
 from scenarios.results.base import taken
 from scenarios.schema.scenario import GradientChange
-from scenarios.stages.drawn_pairs import NEARER, Rows, bounds_releases
+from scenarios.stages.drawn_pairs import NEARER, Rows, bounds_releases, least_noise
 from scenarios.stages.worlds import AGENTS, agents_of, holding, worlds
 
 FAR = 1e6
@@ -314,7 +315,8 @@ class _Search:
                 half = change / 2 * one.vector
                 zero, other = (Tilted(self.own, slope - center, record=self._record) for slope in (-half, half))
                 yield self._apart(zero, other, f"by {change:.4g} along {one.words}, about 0", None)
-            yield from self._stretched(change)
+            if self.claim.adjacency.change is not None:  # elsewhere data are bounded, and farther out is none of them
+                yield from self._stretched(change)
 
     def _saturating(self, points: Array, gradient: Array) -> Iterator[_Found]:
         """Changes beyond what the algorithm bounds its releases by: opposite ones, and one that turns on the way."""
@@ -347,7 +349,7 @@ class _Search:
     def _stretched(self, change: float) -> Iterator[_Found]:
         """Of many pairs of this change, about gradients of all sizes, the one whose releases differ most: what a clip
         in one norm does to a change in another is largest where the gradient has just been clipped."""
-        rows = Rows.in_pairs(self.subject.simulation, self.agent, change, self.claim.adjacency.norm, self._record)
+        rows = Rows.in_pairs(self.subject.simulation, self.agent, change, self.claim.adjacency.norm)
         if rows is None:
             return
         pair = rows.stretched
@@ -365,9 +367,16 @@ class _Search:
 
     @cached_property
     def _change(self) -> float | None:
-        """By how much a gradient may be moved by any constant vector, in the adjacency's norm; None: not at all."""
+        """By how much a gradient may be moved by any constant vector, in the adjacency's norm; None: not at all.
+
+        A record of an agent that has more of them than others moves its gradient by less than the adjacency's bound.
+        """
         stated = self.claim.adjacency.change
-        return constant_change(self.subject, self.claim, self.activations) if stated is None else stated
+        if stated is not None:
+            return stated
+        size = constant_change(self.subject, self.claim, self.activations)
+        records = self.subject.simulation.setting(1).records
+        return size if size is None or self._record is None else size * min(records) / records[self.agent]
 
     def _of_record(self, points: Array) -> Array:
         """The part of the record that differs in the agent's gradient, in the mean over the points (dimension,)."""
@@ -378,11 +387,12 @@ class _Search:
 
     @cached_property
     def _record(self) -> int | None:
-        """The record that differs between the worlds, one that is in a batch where there are any; None: all may."""
+        """The record that differs between the worlds, one that is in the most batches where there are any; None: all
+        may."""
         assert self.experiment.scenario.audit is not None
         if self.experiment.scenario.audit.adjacency != "record":
             return None
-        return next(iter(self._batches), 0)
+        return max(self._batches, key=Counter(self._batches).__getitem__, default=0)
 
     @cached_property
     def _batches(self) -> list[int]:
@@ -396,6 +406,9 @@ class _Search:
         found = [Direction(f"coordinate {k}", np.eye(dimension)[k]) for k in range(min(dimension, COORDINATES))]
         if dimension > 1:
             found.insert(1, Direction("all coordinates alike", scaled(np.ones(dimension), norm)))
+        noise = least_noise(self.subject.simulation, self.agent)
+        if noise is not None and not np.all(noise == noise[0]):
+            found.append(Direction("what has the least noise", scaled(np.min(noise) / noise, norm)))
         if dimension > 1 and np.any(gradient):
             found.append(Direction("its mean gradient", scaled(gradient, norm)))
         return found

@@ -366,22 +366,27 @@ def test_where_a_record_differs_batches_without_it_do_not(
 
 def test_a_batch_that_follows_what_was_seen_has_no_bound() -> None:
     simulation, adjacency = simulated(PROVEN["descent, released"])
-    for steps in (1, 3):
-        with pytest.raises(AttackError, match=r"other messages|same in all|not affine|no affine"):
-            bound_of(replace(simulation, algorithm=Follows(steps)), adjacency)
+    for algorithm in (Follows(1), Follows(3), Follows(4, 128)):
+        with pytest.raises(AttackError, match=r"other messages|same in all|which records are in a batch"):
+            bound_of(replace(simulation, algorithm=algorithm), adjacency)
 
 
 @dataclass(frozen=True)
 class Follows(Algorithm):
-    """Which record is next depends on what was sent."""
+    """Which record is next depends on what was sent; or, at one digit in so many, on what was received."""
 
     rounds: int
+    rare: int = 0
 
     async def run(self, node: Node) -> None:
-        x = node.zeros()
-        for _ in range(1 + self.rounds):
-            g = Clip(0.5, "l1")(await node.gradient(x, [int(np.sum(x > 0)) % node.records]))
-            x = (await node.exchange(x=node.privatize(x - 0.1 * g, Laplace(1.0)))).sent("x")
+        x, got = node.zeros(), 0.0
+        for t in range(1 + self.rounds):
+            which = int(np.sum(x > 0)) % node.records
+            if self.rare:
+                which = t * (int(abs(got) * 1000) % self.rare < self.rare - 1)
+            g = Clip(0.5, "l1")(await node.gradient(x, [which]))
+            heard = await node.exchange(x=node.privatize(x - 0.1 * g, Laplace(1.0)))
+            x, got = heard.sent("x"), float(heard.values("x")[0][0, 0])
 
 
 def test_a_bound_is_used_only_below_the_claim_and_after_a_refutation() -> None:

@@ -258,6 +258,43 @@ class RightNorm(OtherNorm):
         return adjacency.in_norm("l1", dimension)
 
 
+class EachRecord(OtherNorm):
+    \"\"\"A step along one record's gradient after the other, or along two: no claim counts a record twice.\"\"\"
+
+    overlap: bool = False
+
+    async def run(self, node):
+        x = node.zeros()
+        for t in range(self.rounds):
+            batch = [t, t + 1] if self.overlap else [t]
+            received = await node.exchange(x=node.privatize(x, Laplace(self.scale / 20)))
+            x = received.mix("x") - self.step * await node.gradient(received.sent("x"), batch)
+            node.estimate(x)
+
+    def claim(self, adjacency, setting, delta):
+        moved = adjacency.in_norm("l1", setting.dimension) * min(setting.records) / (1 + self.overlap)
+        return Claim(self.step * moved / (self.scale / 20), 0.0, "a theorem", adjacency, "l1")
+
+
+class Overlapping(EachRecord):
+    overlap: bool = True
+
+
+class Squared(OtherNorm):
+    \"\"\"‖g² − g'²‖₁ ≤ ‖g − g'‖₂ ‖g + g'‖₂ ≤ 2δ where no record's gradient is longer than 1.\"\"\"
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            g = await node.gradient(x)
+            x = (await node.exchange(g=node.privatize(g**2, Laplace(self.scale / 20)))).sent("g")
+            node.estimate(x)
+
+    def claim(self, adjacency, setting, delta):
+        epsilon = 2 * adjacency.gradient_change * self.rounds / (self.scale / 20)
+        return Claim(epsilon, 0.0, "a theorem", adjacency, "l1")
+
+
 class OfRecords(RightNorm):
     \"\"\"Says more of a constant change than of a record.\"\"\"
 
@@ -349,15 +386,15 @@ def test_the_one_pair_that_was_stated_comforts_nobody():
 
 
 # ── what is allowed ─────────────────────────────────────────────────────────────────────────────────────
-def made(name, claim=None, **audit):
+def made(name, claim=None, records=40, ridge=0.5, **audit):
     algorithm = {"kind": "python", "path": f"mine.py:{name}", "name": name, "parameters": {}}
     if name.startswith("Unclipped"):
         path = f"mine.py:{name.removeprefix('Unclipped') or 'Sound'}"
         algorithm |= {"path": path, "parameters": {"clipped": False}}
     tree = {
         "name": "own",
-        "problem": {"kind": "logistic", "ridge": 0.5}
-        | {"data": {"name": "synthetic", "records": 40, "dimension": 6, "seed": 3, "norm_bound": 1.0}},
+        "problem": {"kind": "logistic", "ridge": ridge}
+        | {"data": {"name": "synthetic", "records": records, "dimension": 6, "seed": 3, "norm_bound": 1.0}},
         "topology": {"kind": "ring", "agents": 5},
         "algorithms": [algorithm | ({} if claim is None else {"claim": {"epsilon": claim}})],
         "attacks": {"gradients": False},
@@ -368,8 +405,8 @@ def made(name, claim=None, **audit):
     return experiment, subject, subject.simulation.claim(experiment.adjacency, ROUNDS, 0.0)
 
 
-def judged(name, **audit):
-    experiment, subject, claim = made(name, search={"candidates": 8}, **audit)
+def judged(name, **fields):
+    experiment, subject, claim = made(name, search={"candidates": 8}, **fields)
     pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
     return audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
 
@@ -476,6 +513,22 @@ def test_a_claim_of_a_record_is_of_each_constant_change_of_which_it_says_the_sam
         assert ("or its gradient moved" in found.claim.adjacency.relation) is (name == "OtherNorm")
         # a proof has to be of the records as well, whose gradients need not differ by the same everywhere
         assert not found.claim.adjacency.constant
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "verdict"),
+    [
+        pytest.param("EachRecord", {}, "proven", id="each record once"),
+        # an agent of 9 records moves its gradient by 8/9 of what one of 8 does; its bound is of the latter
+        pytest.param("EachRecord", {"records": 42}, "consistent", id="agents of more and fewer records"),
+        pytest.param("Overlapping", {}, "refuted", id="a record in two batches, where the first one is in one"),
+        pytest.param("Squared", {"ridge": 1e-6}, "consistent", id="true of bounded data alone"),
+    ],
+)
+def test_a_constant_change_is_one_of_allowed_data(name, fields, verdict):
+    found = judged(name, **fields)
+    assert found.judgement.verdict.value == verdict
+    assert found.judgement.reason.count("pair uses 89% of the change") == (fields == {"records": 42})
 
 
 @pytest.mark.slow
