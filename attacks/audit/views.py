@@ -97,6 +97,31 @@ class Rule(NamedTuple):
     high: float
     promise: float
 
+    @classmethod
+    def chosen(cls, scores_0: Array, scores_1: Array, epsilon: float, delta: float) -> "Rule":
+        """Most promising rule against (ε, δ), from scores of trials that are not played.
+
+        Scores are larger the more a trial looks like world 1; ±∞ is allowed, NaN is not. The promise is the growth of
+        log wealth at the best of `_STAKES`, at a rate of right guesses so much smaller and of wrong ones so much
+        larger than those seen that it is seldom too good.
+        """
+        if np.isnan(scores_0).any() or np.isnan(scores_1).any():
+            raise PrivacyError("some scores are NaN: score every trial")
+        grid = _candidates(scores_0, scores_1)
+        below_0 = np.searchsorted(np.sort(scores_0), grid) / scores_0.size
+        below_1 = np.searchsorted(np.sort(scores_1), grid) / scores_1.size
+        right = (below_0[:, None] + 1 - below_1[None, :]) / 2
+        wrong = (below_1[:, None] + 1 - below_0[None, :]) / 2
+        size = scores_0.size + scores_1.size
+        right, wrong = _cautious(right, size, -_CAUTION), _cautious(wrong, size, _CAUTION)
+        unit, stakes = math.exp(epsilon) + delta, np.array(_STAKES)[:, None, None]
+        silent = np.maximum(1 - right - wrong, 0.0)
+        gains = right * np.log1p(stakes * (1 - delta) / unit) + wrong * np.log1p(-stakes)
+        growth = np.max(gains + silent * np.log1p(-stakes * delta / unit), axis=0)
+        ordered = grid[:, None] <= grid[None, :]
+        low, high = divmod(int(np.argmax(np.where(ordered, growth, -np.inf))), grid.size)
+        return cls(float(grid[low]), float(grid[high]), float(growth[low, high]))
+
 
 class Tally(NamedTuple):
     """Guesses of a rule: right, wrong, and `coins` in all, at the others of which it was silent.
@@ -108,6 +133,16 @@ class Tally(NamedTuple):
     wrong: int
     coins: int
     trials: int
+
+    def log_e_value(self, epsilon: float, delta: float) -> float:
+        """ln of the e-value against (ε, δ). Gains are in units of the largest loss e^ε + δ.
+
+        A coin that was not tossed gains 0: so the stakes, which depend on the number of gains, are fixed beforehand.
+        """
+        unit = math.exp(epsilon) + delta
+        silent, untossed = self.coins - self.right - self.wrong, self.trials - self.coins
+        gains = [(1 - delta) / unit, -1.0, -delta / unit, 0.0]
+        return log_wealth(np.repeat(gains, [self.right, self.wrong, silent, untossed]))
 
 
 @dataclass(frozen=True)
@@ -138,17 +173,6 @@ class Coins:
         return Tally(int(right.sum()), int(wrong.sum()), self.world.size, self.trials)
 
 
-def log_e_value(tally: Tally, epsilon: float, delta: float) -> float:
-    """ln of the e-value against (ε, δ). Gains are in units of the largest loss e^ε + δ.
-
-    A coin that was not tossed gains 0: so the stakes, which depend on the number of gains, are fixed beforehand.
-    """
-    unit = math.exp(epsilon) + delta
-    silent, untossed = tally.coins - tally.right - tally.wrong, tally.trials - tally.coins
-    gains = [(1 - delta) / unit, -1.0, -delta / unit, 0.0]
-    return log_wealth(np.repeat(gains, [tally.right, tally.wrong, silent, untossed]))
-
-
 def e_bh(log_e: Array, alpha: float) -> Mask:
     """Mask of the hypotheses that e-BH rejects at level α, given ln of their e-values, (K,)."""
     if not 0 < alpha < 1:
@@ -161,31 +185,6 @@ def e_bh(log_e: Array, alpha: float) -> Mask:
     if passed.size:
         rejected[order[: passed[-1] + 1]] = True
     return rejected
-
-
-def choose_rule(scores_0: Array, scores_1: Array, epsilon: float, delta: float) -> Rule:
-    """Most promising rule against (ε, δ), from scores of trials that are not played.
-
-    Scores are larger the more a trial looks like world 1; ±∞ is allowed, NaN is not. The promise is the growth of log
-    wealth at the best of `_STAKES`, at a rate of right guesses so much smaller and of wrong ones so much larger than
-    those seen that it is seldom too good.
-    """
-    if np.isnan(scores_0).any() or np.isnan(scores_1).any():
-        raise PrivacyError("some scores are NaN: score every trial")
-    grid = _candidates(scores_0, scores_1)
-    below_0 = np.searchsorted(np.sort(scores_0), grid) / scores_0.size
-    below_1 = np.searchsorted(np.sort(scores_1), grid) / scores_1.size
-    right = (below_0[:, None] + 1 - below_1[None, :]) / 2
-    wrong = (below_1[:, None] + 1 - below_0[None, :]) / 2
-    size = scores_0.size + scores_1.size
-    right, wrong = _cautious(right, size, -_CAUTION), _cautious(wrong, size, _CAUTION)
-    unit, stakes = math.exp(epsilon) + delta, np.array(_STAKES)[:, None, None]
-    silent = np.maximum(1 - right - wrong, 0.0)
-    gains = right * np.log1p(stakes * (1 - delta) / unit) + wrong * np.log1p(-stakes)
-    growth = np.max(gains + silent * np.log1p(-stakes * delta / unit), axis=0)
-    ordered = grid[:, None] <= grid[None, :]
-    low, high = divmod(int(np.argmax(np.where(ordered, growth, -np.inf))), grid.size)
-    return Rule(float(grid[low]), float(grid[high]), float(growth[low, high]))
 
 
 def _cautious(rate: Array, size: int, z: float) -> Array:
@@ -283,7 +282,7 @@ class ViewsResult:
         own = {view.name: one for view, one in zip(views, scores.views, strict=True)}
         chosen = [_chosen(view.name, order, own, epsilon, delta) for view in views]
         tallies = [coins.tally(one.rule, *one.played) for one in chosen]
-        log_e = np.array([log_e_value(tally, epsilon, delta) for tally in tallies])
+        log_e = np.array([tally.log_e_value(epsilon, delta) for tally in tallies])
         rejected = e_bh(log_e, alpha)
         games: list[GameResult] = []
         for one, spawned in zip(chosen, rng.spawn(len(views)), strict=True):  # the first trials are those that choose
@@ -302,7 +301,7 @@ class ViewsResult:
             inconsistent=_inconsistent(order, dict(zip(own, chosen, strict=True)), coins, epsilon, delta),
             trials=first.taught + first.choosing[0].shape[1] + first.played[0].shape[1],
             played=coins.world.size,
-            log_e_ceiling=log_e_value(Tally(coins.world.size, 0, coins.world.size, coins.trials), epsilon, delta),
+            log_e_ceiling=Tally(coins.world.size, 0, coins.world.size, coins.trials).log_e_value(epsilon, delta),
             confidence=confidence,
         )
 
@@ -335,7 +334,7 @@ class ViewsResult:
 
         Where ε is an upper end of the exact loss, which no view can exceed, one of the two is wrong.
         """
-        e_values = np.array([log_e_value(one.tally, epsilon, self.claim.delta) for one in self.views])
+        e_values = np.array([one.tally.log_e_value(epsilon, self.claim.delta) for one in self.views])
         found = e_bh(e_values, error_rate(self.confidence))
         return tuple(one.view.name for one, is_above in zip(self.views, found, strict=True) if is_above)
 
@@ -395,7 +394,7 @@ def _chosen(name: str, order: Order, own: dict[str, ViewScores], epsilon: float,
         for k, label in enumerate(scores.labels):
             choosing = scores.choosing[0][k], scores.choosing[1][k]
             played = scores.played[0][k], scores.played[1][k]
-            rule = choose_rule(*choosing, epsilon, delta)
+            rule = Rule.chosen(*choosing, epsilon, delta)
             options.append(_Chosen(label if other == name else f"{label}, of {other}", choosing, played, rule))
     best = max(options, key=lambda option: option.rule.promise)
     return best if best.rule.promise > 0 else options[0]

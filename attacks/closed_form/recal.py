@@ -265,11 +265,6 @@ def published_inversion_of(algorithm: Algorithm) -> Inversion:
     raise AttackError(f"no paper of {type(algorithm).__name__} infers gradients: there is no published inversion")
 
 
-def published_evidence(view: AdversaryView) -> list[Evidence]:
-    """Evidence by the algorithm's own paper (`published_inversion_of`), one for each agent."""
-    return Evidence.each(published_inversion_of(view.public.algorithm)(view))
-
-
 def through_noisy_duals(view: AdversaryView) -> list[GradientEstimate]:
     """An estimate of every gradient of every visit that was observed, agent after agent as the token went.
 

@@ -95,17 +95,6 @@ def audit_cost(simulation: Simulation, trials: int, together: int) -> Cost:
     return Cost(one.memory, 6 * (one.seconds * -(-trials // together) + alone.seconds * tosses))
 
 
-def check_run(simulation: Simulation, field: str, name: str) -> None:
-    """Raise a `ScenarioError` at this field for a run of more memory than is allowed."""
-    check_memory(cost(simulation).memory, field, name, "fewer rounds, agents, replicas, records or coordinates")
-
-
-def check_audit(simulation: Simulation, trials: int, together: int) -> None:
-    """Raise a `ScenarioError` for transcripts that, so many `together`, need more memory than is allowed."""
-    memory = audit_cost(simulation, trials, together).memory
-    check_memory(memory, "audit.chunk", together, "a smaller chunk, fewer rounds, agents or records")
-
-
 def cost(simulation: Simulation, replicas: int | None = None) -> Cost:
     """Cost of one run, with its own replicas or so many."""
     problem, topology, algorithm = simulation.problem, simulation.topology, simulation.algorithm

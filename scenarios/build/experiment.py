@@ -10,6 +10,7 @@ import numpy as np
 from attacks.audit.pair import Pair
 from netsim.claims import SYMBOLS, Adjacency
 from netsim.errors import ScenarioError, together
+from netsim.memory import check_memory
 from netsim.metrics import OWN_GRADIENTS, Measures
 from netsim.network.laws import DelayLaw
 from netsim.network.links import AccessLaw, LinkLaw
@@ -20,7 +21,7 @@ from netsim.readers.live import Downtime
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.simulation import Simulation
 from netsim.topology import Topology
-from scenarios.build.duration import Cost, Progress, Silent, audit_cost, check_audit, check_run, cost
+from scenarios.build.duration import Cost, Progress, Silent, audit_cost, cost
 from scenarios.build.inference import check_attacks, check_worlds
 from scenarios.build.problem import AnyLogistic, Ownership, curvature_of, farthest, gradient_change, in_words, posed
 from scenarios.schema import AlgorithmSpec, Ground, Scenario
@@ -83,9 +84,13 @@ class Experiment:
         for index in range(len(scenario.algorithms)):
             try:
                 subjects.append(builder.subject(index, problem, holding))
-                check_run(subjects[-1].simulation, f"algorithms[{index}]", subjects[-1].spec.name)
-                if scenario.audit is not None and subjects[-1].simulation.algorithm.noisy:
-                    check_audit(subjects[-1].simulation, scenario.audit.trials, scenario.audit.together)
+                one, name = subjects[-1].simulation, subjects[-1].spec.name
+                fewer = "fewer rounds, agents, replicas, records or coordinates"
+                check_memory(cost(one).memory, f"algorithms[{index}]", name, fewer)
+                if scenario.audit is not None and one.algorithm.noisy:
+                    memory = audit_cost(one, scenario.audit.trials, scenario.audit.together).memory
+                    fewer = "a smaller chunk, fewer rounds, agents or records"
+                    check_memory(memory, "audit.chunk", scenario.audit.together, fewer)
             except ScenarioError as error:
                 wrong += [error] if error.field not in [other.field for other in wrong] else []
             advance(1)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from attacks.closed_form.recal import published_evidence
+from attacks.closed_form.recal import published_inversion_of
 from attacks.inference import Evidence, evidence
 from attacks.reconstruction.attack import Case, Known
 from attacks.reconstruction.matching_descent import most_precise
@@ -294,7 +294,9 @@ def inferred(
     view: AdversaryView, inversion: Inversion, *, only: int | None = None, jointly: bool = False
 ) -> list[Evidence]:
     """Evidence of every agent's gradients, in order, or at least of one's. You get an `AttackError` where none is."""
-    return evidence(view, only, jointly=jointly) if inversion == "strongest" else published_evidence(view)
+    if inversion == "strongest":
+        return evidence(view, only, jointly=jointly)
+    return Evidence.each(published_inversion_of(view.public.algorithm)(view))
 
 
 def chosen(evidence: Evidence, rounds: Rounds) -> Evidence:

@@ -22,10 +22,9 @@ from zlib import crc32
 import numpy as np
 
 from attacks.audit.branches.watched import counted
-from attacks.audit.loss.affine import Again, Priced, priced
 from attacks.audit.loss.codes import code_loss, product_form
-from attacks.audit.loss.decoys import Mixed, mixed
 from attacks.audit.loss.envelopes import Measured
+from attacks.audit.loss.hidden_releases import Again, Mixed, Priced, mixed, priced
 from attacks.audit.loss.noise_check import NOTHING, NoiseScores, check_draws, check_law
 from attacks.audit.loss.release_cost import Ratio, cost_and_shifts
 from attacks.audit.loss.unprotected import Leaks, UnprotectedMessage
@@ -314,8 +313,8 @@ class WorldComparison:
     other world explains, granted nothing, and `inexplicable` that message. `rounded`: releases are on the wire as
     codes, of which `steps` are exact, and `cost` bounds them. `scores` (replicas,): what the wire alone says, no
     losses, where from `granted_from` on `steps` are of who has what was granted among decoys, which `cost` bounds too
-    (`attacks.audit.loss.decoys`). `coded` (releases, replicas): what the codes of the first releases add to the loss,
-    or less, where `steps` are of who is granted the releases. `measured`: the shifts of Laplace releases, by those of
+    (`hidden_releases`). `coded` (releases, replicas): what the codes of the first releases add to the loss, or less,
+    where `steps` are of who is granted the releases. `measured`: the shifts of Laplace releases, by those of
     first transcripts. `log_weights`: those of the sample. `tossed`: some agent tossed private coins. `secret`:
     other coins of the audited one explain what was sent as well, with other values or other noise, so that who does
     not know them sees less than a replay. `computed`: that of the sample.

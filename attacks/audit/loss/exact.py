@@ -394,7 +394,7 @@ class ExactLoss:
     transcripts never seen may cost more.
 
     `losses` (transcripts,) in nats, ∞ with an unprotected message; `scores` what the wire alone says of all that was
-    sent, where every sample has what was granted among decoys (`attacks.audit.loss.decoys`); `course` (releases,
+    sent, where every sample has what was granted among decoys (`hidden_releases`); `course` (releases,
     transcripts) has those of the first `COURSE` by each release; `leaks` is the share of infinite losses, `uncovered`
     the first message that made one, `faint` a difference that may be rounding. From activation `granted_from` on (∞:
     never) some release is not on the wire verbatim and had to be granted: the upper end is for an adversary who knows

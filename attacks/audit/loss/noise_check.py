@@ -152,7 +152,7 @@ class Draws(NamedTuple):
         """Make each release again and again of the values that it had, every time by a generator of its own."""
         again = list[Release]()
         for k, release in enumerate(releases):
-            replicas = -(-DRAWS // (2 * len(releases) * release.value.shape[-1]))
+            replicas: int = -(-DRAWS // (2 * len(releases) * release.value.shape[-1]))
             some = _of_replicas(release, np.arange(replicas) % len(release.value))
             times = min(_MOST_TIMES, max(2, -(-DRAWS // (len(releases) * some.value.size))))
             law, rngs = cast(Mechanism, some.mechanism), np.random.default_rng(k).spawn(times)

@@ -30,7 +30,7 @@ from netsim.adversary import Query
 from netsim.arrays import Array
 from netsim.errors import NetsimError, ProtocolError
 from netsim.randomness import EdgeNoise, Streams
-from netsim.readers.deployed import namespaces
+from netsim.readers.deployed import kernel
 from netsim.readers.deployed.certificates import Certificate
 from netsim.readers.deployed.ends import PATIENCE, Address, Door, Home
 from netsim.readers.deployed.hosts import STANDARD_INPUT, opened
@@ -380,7 +380,7 @@ def _be(errand: Errand) -> NoReturn:
     status = 70
     try:
         if errand.namespace is not None:
-            namespaces.enter(errand.namespace)
+            kernel.enter(errand.namespace)
         run(errand)
         status = 0
     except SystemExit as end:

@@ -22,7 +22,7 @@ from netsim.clock import outer_loop_hidden
 from netsim.errors import SimulationError, StalledError
 from netsim.metrics import Metrics
 from netsim.network.wires import Air
-from netsim.readers.deployed import namespaces, sniffer
+from netsim.readers.deployed import kernel
 from netsim.readers.deployed.agent import BORN, GO_ON, LAST, OVER, TURN, Errand, RealLoop
 from netsim.readers.deployed.capture import CaptureFile, at_door, rebuilt
 from netsim.readers.deployed.certificates import Certificate, certificates
@@ -150,10 +150,10 @@ class Coordinator:
         if hosts is not None:
             self.places = [(one.address, one.port) for one in hosts.agents]
         if settings.kernel or settings.namespaces:
-            network = namespaces.NETWORK if settings.namespaces else namespaces.LOOPBACK
-            self.places = [(namespaces.address_of(i, network), at) for i, (_, at) in enumerate(self.places)]
+            network = kernel.NETWORK if settings.namespaces else kernel.LOOPBACK
+            self.places = [(kernel.address_of(i, network), at) for i, (_, at) in enumerate(self.places)]
         self.rooms: tuple[str, ...] = ()
-        self.sniffer: sniffer.Sniffer | None = None
+        self.sniffer: kernel.Sniffer | None = None
         self.changed = asyncio.Event()
         self.began: float | None = None
         self.stopped = self.over = False
@@ -169,7 +169,7 @@ class Coordinator:
     def run(self) -> Run:
         if not self.settings.namespaces:
             return self._run()
-        with namespaces.namespaces(len(self.agents)) as self.rooms:
+        with kernel.namespaces(len(self.agents)) as self.rooms:
             return self._run()
 
     def _run(self) -> Run:
@@ -195,12 +195,12 @@ class Coordinator:
         if hosts is not None:
             host, port = hosts.coordinator.address, hosts.coordinator.port
         elif settings.namespaces:
-            host = namespaces.address_of(-1)
+            host = kernel.address_of(-1)
         tls, own = bool(settings.tls), not settings.kernel
         self.relay = Relay(self.simulation, self.folder, host, settings.speed, tls=tls, taps=own)
         if not own:
             addresses = [address for address, _ in self.places]
-            self.sniffer = sniffer.Sniffer(
+            self.sniffer = kernel.Sniffer(
                 self.simulation, self.folder, addresses, lambda i: self.agents[i].port, settings.speed
             )
         try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from netsim.errors import ScenarioError
 from netsim.network.links import AccessLaw, LinkLaw
-from netsim.readers.deployed import namespaces, sniffer
+from netsim.readers.deployed import kernel
 from netsim.readers.deployed.hosts import Hosts
 from netsim.simulation import Simulation
 from netsim.transcript.message import HEADER_BYTES
@@ -140,7 +140,7 @@ def _check_kernel(simulation: Simulation, settings: Deployment) -> None:
         (not bare, "a law of a link, or an active adversary, needs a relay in it", "links without laws"),
         (settings.hosts is not None, "it sees the agents of this machine alone", "without agents_on"),
         (bool(settings.outside), "an outside program has no address of its own", "without outside programs"),
-        (not sniffer.capable(), "this process may not capture (Linux, and CAP_NET_RAW)", "captures by relays"),
+        (not kernel.may_capture(), "this process may not capture (Linux, and CAP_NET_RAW)", "captures by relays"),
     ):
         if wrong:
             raise ScenarioError("kernel", True, problem, allowed)
@@ -148,12 +148,12 @@ def _check_kernel(simulation: Simulation, settings: Deployment) -> None:
 
 def _check_namespaces(simulation: Simulation, settings: Deployment) -> None:
     """What has no network namespace."""
-    many = simulation.topology.agents > namespaces.HOSTS
+    many = simulation.topology.agents > kernel.HOSTS
     for wrong, problem, allowed in (
         (settings.hosts is not None, "they are of this machine", "without agents_on"),
         (bool(settings.outside), "an outside program lives in none", "without outside programs"),
-        (many, "the network has too few addresses", f"<= {namespaces.HOSTS:,} agents"),
-        (not namespaces.possible(), "cannot be made (Linux, root, `ip`)", "without them"),
+        (many, "the network has too few addresses", f"<= {kernel.HOSTS:,} agents"),
+        (not kernel.may_make_namespaces(), "cannot be made (Linux, root, `ip`)", "without them"),
     ):
         if wrong:
             raise ScenarioError("namespaces", True, problem, allowed)

@@ -19,10 +19,8 @@ from attacks.audit.views import (
     View,
     ViewsResult,
     audit_views,
-    choose_rule,
     e_bh,
     hasse,
-    log_e_value,
 )
 from attacks.inference import GradientEstimate, infer
 from netsim import topology
@@ -325,7 +323,7 @@ def test_the_mean_e_value_of_what_spends_all_of_the_claim_is_one(epsilon, delta)
     right = delta + (1 - delta) / (1 + math.exp(-epsilon))
     tallies = [Tally(k, coins - k, coins, coins) for k in range(coins + 1)]
     chances = stats.binom.pmf(np.arange(coins + 1), coins, right)
-    mean = sum(c * math.exp(log_e_value(t, epsilon, delta)) for c, t in zip(chances, tallies, strict=True))
+    mean = sum(c * math.exp(t.log_e_value(epsilon, delta)) for c, t in zip(chances, tallies, strict=True))
     assert mean == pytest.approx(1.0, abs=1e-9)
 
 
@@ -342,9 +340,8 @@ def test_the_ceiling_is_all_right():
     coins = Coins.toss(300, 300, np.random.default_rng(1))
     tally = coins.tally(ALWAYS, np.zeros(300), np.ones(300))
     assert (tally.right, tally.wrong) == (coins.world.size, 0)
-    assert log_e_value(tally, 1.0, 0.0) == log_e_value(
-        Tally(coins.world.size, 0, coins.world.size, coins.trials), 1.0, 0.0
-    )
+    all_right = Tally(coins.world.size, 0, coins.world.size, coins.trials)
+    assert tally.log_e_value(1.0, 0.0) == all_right.log_e_value(1.0, 0.0)
 
 
 def _responses(epsilon: float, shape: tuple[int, ...], rng: np.random.Generator):
@@ -364,7 +361,7 @@ def test_the_false_discovery_rate_stays_at_or_below_nominal(dependent):
             zero[:7], one[:7] = zero[0], one[0]
         zero[7:], one[7:] = _responses(2.0, (3, count), rng)
         coins = Coins.toss(count, count, rng)
-        log_e = [log_e_value(coins.tally(ALWAYS, z, o), 1.0, 0.0) for z, o in zip(zero, one, strict=True)]
+        log_e = [coins.tally(ALWAYS, z, o).log_e_value(1.0, 0.0) for z, o in zip(zero, one, strict=True)]
         found = e_bh(np.array(log_e), alpha)
         shares.append(found[:7].sum() / max(found.sum(), 1))
         power.append(found[7:].mean())
@@ -377,18 +374,18 @@ def test_a_rule_is_chosen_for_its_claim():
     """Scores of a Laplace release: against a larger claim only rarer, surer guesses pay."""
     rng = np.random.default_rng(2)
     zero, one = rng.laplace(0, 0.25, 4000), rng.laplace(1, 0.25, 4000)
-    small, large = choose_rule(zero, one, 1.0, 0.0), choose_rule(zero, one, 3.0, 0.0)
+    small, large = Rule.chosen(zero, one, 1.0, 0.0), Rule.chosen(zero, one, 3.0, 0.0)
     assert small.low <= small.high
     assert large.high - large.low > small.high - small.low
     assert small.promise > large.promise > 0
-    nothing = choose_rule(zero, zero[::-1], 1.0, 0.0)
+    nothing = Rule.chosen(zero, zero[::-1], 1.0, 0.0)
     assert nothing.promise <= 0
 
 
 def test_infinite_scores_are_scores_and_nan_is_none():
     zero, one = np.full(50, -np.inf), np.full(50, np.inf)
-    rule = choose_rule(zero, one, 2.0, 0.0)
+    rule = Rule.chosen(zero, one, 2.0, 0.0)
     coins = Coins.toss(50, 50, np.random.default_rng(0))
     assert coins.tally(rule, zero, one).right == coins.world.size
     with pytest.raises(PrivacyError, match="NaN"):
-        choose_rule(np.array([np.nan]), one, 2.0, 0.0)
+        Rule.chosen(np.array([np.nan]), one, 2.0, 0.0)

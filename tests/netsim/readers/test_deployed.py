@@ -24,7 +24,7 @@ from netsim.errors import ScenarioError, SimulationError, StalledError, Transcri
 from netsim.network.laws import ConstantDelay, RandomOutages, UniformDelay
 from netsim.network.links import ExchangePolicy, LinkLaw
 from netsim.node import Node
-from netsim.readers.deployed import namespaces, sniffer
+from netsim.readers.deployed import kernel
 from netsim.readers.deployed.capture import CaptureFile, packets, rebuilt
 from netsim.readers.deployed.deploy import Coordinator, DeployedRunning, Deployment, DeploymentError, checked, deploy
 from netsim.readers.deployed.ends import GREETING, Home
@@ -167,7 +167,7 @@ def test_under_tls_the_door_of_an_agent_that_began_anew_has_each_message_once(tm
     assert at_doors(run) == at_doors(simulation.run())
 
 
-CAPTURES = pytest.mark.skipif(not sniffer.capable(), reason="this process may not capture: Linux, and CAP_NET_RAW")
+CAPTURES = pytest.mark.skipif(not kernel.may_capture(), reason="this process may not capture: Linux, and CAP_NET_RAW")
 
 
 @CAPTURES
@@ -188,15 +188,15 @@ def test_what_the_kernel_captures_is_the_simulated_transcript(tmp_path, name):
 @CAPTURES
 def test_where_the_kernel_had_to_drop_packets_the_run_is_an_error(tmp_path, monkeypatch):
     """Nobody reads, and the buffer is as small as it can be; captures stay."""
-    monkeypatch.setattr(sniffer, "BUFFER", 1)
-    monkeypatch.setattr(sniffer.Sniffer, "_read", lambda _: None)
+    monkeypatch.setattr(kernel, "BUFFER", 1)
+    monkeypatch.setattr(kernel.Sniffer, "_read", lambda _: None)
     with pytest.raises(SimulationError, match=r"the kernel dropped [\d,]+ of [\d,]+ packets"):
         deploy(EXAMPLES["extra"].simulation(), tmp_path, Deployment(kernel=True))
     assert (tmp_path / "capture-ears.pcapng").exists()
 
 
 @CAPTURES
-@pytest.mark.skipif(not namespaces.possible(), reason="no namespaces can be made: Linux, root, and ip")
+@pytest.mark.skipif(not kernel.may_make_namespaces(), reason="no namespaces can be made: Linux, root, and ip")
 @pytest.mark.parametrize("kernel", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_agents_in_network_namespaces_are_captured_on_their_interfaces(tmp_path, kernel):
     """By the kernel, or by the relays that they reach over the bridge; nothing of them stays."""

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import roots_hermitenorm, roots_laguerre
 
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.loss.decoys import DECOYS, FEWEST
+from attacks.audit.loss.hidden_releases import DECOYS, FEWEST_AMONG_DECOYS
 from attacks.audit.pair import Pair
 from netsim.algorithms import Algorithm
 from netsim.mechanisms import Gaussian, Laplace, UniformLaplace
@@ -122,8 +122,8 @@ def test_a_game_goes_by_one_function_of_the_wire_in_both_worlds():
 
 def test_few_transcripts_are_granted_the_noise():
     """The search for a pair compares many of these."""
-    assert compared(Bent(Gaussian(1.5)), FEWEST - 1)[0].scores is None
-    assert compared(Bent(Gaussian(1.5)), FEWEST)[0].scores is not None
+    assert compared(Bent(Gaussian(1.5)), FEWEST_AMONG_DECOYS - 1)[0].scores is None
+    assert compared(Bent(Gaussian(1.5)), FEWEST_AMONG_DECOYS)[0].scores is not None
 
 
 def test_the_same_transcripts_have_the_same_decoys():
