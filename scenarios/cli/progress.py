@@ -183,7 +183,8 @@ class Bars:
                         if task.total and task.completed <= task.total > 1
                         else ""
                     )
-                    self.say(f"… {self._stage}: {far}{task.elapsed or 0:.0f} s")
+                    after = "evaluating, " if far and task.completed == task.total else ""
+                    self.say(f"… {self._stage}: {far}{after}{task.elapsed or 0:.0f} s")
 
     def _finish(self) -> None:
         if self._progress.watcher is not None:

@@ -120,7 +120,7 @@ def next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = N
     found: list[Step] = []
     if audit.witness is not None:
         place = audit.witness if folder is None else str(folder / audit.witness)
-        found.append(Step("See it in one run, message by message", witness(place)))
+        found.append(see(audit.epsilon_claimed, place))
     own = entry.kind == "python"
     most = audit.bound.epsilon if audit.bound is not None else math.inf
     if audit.verdict == "unprotected":
@@ -140,9 +140,10 @@ def next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = N
     return found + (_elsewhere(results, audit) if own and audit.verdict not in BROKEN else [])
 
 
-def witness(place: Path | str) -> str:
-    """The command that replays a transcript which breaks a claim."""
-    return f"netsim witness {shlex.quote(str(place))}"
+def see(claimed: float | None, place: Path | str) -> Step:
+    """The command that replays a transcript which breaks a claim, or shows that nothing is protected."""
+    what = "it" if claimed is None or math.isinf(claimed) else "how the claim breaks"
+    return Step(f"See {what} in one run, message by message", f"netsim witness {shlex.quote(str(place))}")
 
 
 def _above(epsilon: float) -> str:

@@ -1,6 +1,7 @@
 """Verdicts of a run, and findings of attacks on a recorded transcript, in the terminal."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -198,8 +199,8 @@ def _print_steps(results: Results, folder: Path) -> None:
     for variant in results.variants or ():
         for one in variant.algorithms:
             if one.witness is not None:
-                shown = plain_words.witness(folder / variant.name / one.witness)
-                steps.append(plain_words.Step(f"{variant.name}: see it in one run of {one.name}", shown))
+                step = plain_words.see(one.epsilon_claimed, folder / variant.name / one.witness)
+                steps.append(replace(step, words=f"{variant.name}, {one.name}: {step.words}"))
     if steps:
         options = any(step.command.startswith("-") for step in steps)
         head = f"What to do next{' (options: of the same command)' * options}"

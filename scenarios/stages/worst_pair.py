@@ -136,8 +136,8 @@ def _doubt(winner: PairSearch.WorstPair, unbounded: bool, free: Sequence[int], b
             else "State the change that the theorem allows, such as -o 'audit.adjacency={change: 10}'"
         )
         return (
-            f"The claim is of any change, and no bound of what is released was seen{where}, such as a clip: a larger "
-            f"change than this pair's may cost more. {remedy}."
+            f"The claim allows any change, and no clip or other bound was seen{where}: a larger change than this "
+            f"pair's may cost more. {remedy}."
         )
     return None
 

@@ -1,5 +1,6 @@
 """Objects of one line in a terminal and a table in a notebook, and what the distribution offers above `netsim`."""
 
+import re
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -13,7 +14,7 @@ from netsim.errors import ScenarioError
 from netsim.problems import build
 from netsim.problems.data import Dataset, load
 from netsim.schedules import Constant
-from netsim.shown import above
+from netsim.shown import Shown, above, show
 from netsim.topology import ring
 
 DATA = load("synthetic", records=30, dimension=3)
@@ -31,7 +32,7 @@ def installed(monkeypatch):
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     offered = project["entry-points"]["netsim"].items()
 
-    def entry_points(group, name=None):  # which matplotlib asks, too
+    def entry_points(group="", name=""):  # which matplotlib asks, too
         return [metadata.EntryPoint(n, value, group) for n, value in offered if (group, n) == ("netsim", name)]
 
     monkeypatch.setattr(metadata, "entry_points", entry_points)
@@ -105,3 +106,24 @@ def test_a_file_that_no_figure_has(installed, name, size, says):
     with pytest.raises(ScenarioError) as caught:
         RUN.plot().save(name, **size)
     assert says in str(caught.value)
+
+
+def test_a_number_has_one_form_for_people():
+    assert [show(one) for one in (1e-5, 2.5e-4, 0.0012, 0.5, 12345.6, 1e5)] == [
+        "10⁻⁵", "2.5 × 10⁻⁴", "0.0012", "0.5", "12346", "10⁵"
+    ]  # fmt: skip
+
+    class Small(Shown):
+        def facts(self):
+            return {"δ": 1e-5}
+
+    assert repr(Small()) == "Small(δ: 10⁻⁵)"
+
+
+def test_no_message_writes_delta_in_a_form_of_its_own():
+    """`δ = {delta:g}` would be 1e-05 beside the 10⁻⁵ of tables; what is not between 0 and 1 is as it was given."""
+    root = Path(__file__).parents[2]
+    sources = [file for package in ("netsim", "attacks", "scenarios") for file in (root / package).rglob("*.py")]
+    assert len(sources) > 100
+    own = re.compile(r"δ = \{[^}]*:[^}]*g\}(?! is not in)")
+    assert [str(file) for file in sources if own.search(file.read_text(encoding="utf-8"))] == []

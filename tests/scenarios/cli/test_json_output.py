@@ -146,12 +146,13 @@ def test_without_an_audit_the_claim_is_that_of_the_budget(results, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("claimed", "words"), [(1.0, "breaks the claim of x"), (math.inf, "shows it (x)"), (None, "shows it (x)")]
+    ("claimed", "words"), [(1.0, "See how the claim breaks"), (math.inf, "See it"), (None, "See it")]
 )
 def test_a_witness_shows_whether_a_number_was_claimed(results, claimed, words, tmp_path, capsys):
     one = AlgorithmSummary(**NO_AUDIT | {"witness": "witness-x.json", "epsilon_claimed": claimed})
     print_results(study(results, one), tmp_path)
-    assert f"A transcript that {words}: netsim witness" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"v, x: {words} in one run, message by message: netsim witness {tmp_path}/v/witness-x.json" in said
 
 
 def test_a_document_names_files_whose_names_are_not_utf8():

@@ -51,6 +51,16 @@ def test_a_stage_that_is_silent_says_that_it_goes_on(monkeypatch):
     assert 3 <= len(lines) <= 12
 
 
+def test_a_stage_whose_steps_are_all_done_says_what_takes_its_time(monkeypatch):
+    monkeypatch.setattr(progress, "SILENCE", 0.05)
+    out = io.StringIO()
+    with Bars(Console(file=out, width=80)) as bars:
+        bars.begin("auditing", 40)
+        bars.advance(40)
+        time.sleep(0.5)
+    assert out.getvalue().splitlines()[1].strip() == "… auditing: 40 of 40, evaluating, 0 s"
+
+
 def test_a_terminal_or_a_command_without_lines_is_left_alone(monkeypatch):
     monkeypatch.setattr(progress, "SILENCE", 0.01)
     out = io.StringIO()
