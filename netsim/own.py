@@ -117,7 +117,7 @@ def _defined(of: object, name: str) -> tuple[str | None, int | None]:
     return (None, None) if code is None else (Path(code.co_filename).name, code.co_firstlineno)
 
 
-def check_own(algorithm: Any) -> None:
+def check_own(algorithm: Algorithm) -> None:
     """Raise a `ScenarioError` for an algorithm that cannot be run: parameters of other types than annotated, and a
     `run` that does not take a node."""
     check_types(algorithm, arrays=True)
@@ -126,7 +126,7 @@ def check_own(algorithm: Any) -> None:
 
 
 @cache
-def _unfit(kind: type) -> str:
+def _unfit(kind: type[Any]) -> str:
     """Why `run` of an object of this class cannot be called with a node; "" where it can."""
     made: Any = object.__new__(kind)
     try:
