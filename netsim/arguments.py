@@ -208,9 +208,8 @@ def _members(protocol: type) -> frozenset[str]:
 
 
 def _has(value: object, name: str) -> bool:
-    """Whether it is there; a property is not computed for that."""
-    nothing = object()
-    return inspect.getattr_static(value, name, nothing) is not nothing or (name == "__call__" and callable(value))
+    """Whether it is there; a property is not computed for that, unless something else stands in for it."""
+    return hasattr(type(value), name) or name in getattr(value, "__dict__", ()) or hasattr(value, name)
 
 
 def what(value: object) -> str:

@@ -117,15 +117,23 @@ def _defined(of: object, name: str) -> tuple[str | None, int | None]:
     return (None, None) if code is None else (Path(code.co_filename).name, code.co_firstlineno)
 
 
-def check_own(algorithm: Any) -> None:
+def check_own(algorithm: Algorithm) -> None:
     """Raise a `ScenarioError` for an algorithm that cannot be run: parameters of other types than annotated, and a
     `run` that does not take a node."""
     check_types(algorithm, arrays=True)
+    if why := _unfit(type(algorithm)):
+        raise ScenarioError("run", type(algorithm).__name__, why, RUN, *_defined(algorithm, "run"))
+
+
+@cache
+def _unfit(kind: type[Any]) -> str:
+    """Why `run` of an object of this class cannot be called with a node; "" where it can."""
+    made: Any = object.__new__(kind)
     try:
-        inspect.signature(algorithm.run).bind(None)
+        inspect.signature(made.run).bind(None)
     except TypeError as error:
-        why = f"{error}: it is called with a node"
-        raise ScenarioError("run", type(algorithm).__name__, why, RUN, *_defined(algorithm, "run")) from None
+        return f"{error}: it is called with a node"
+    return ""
 
 
 def not_a_coroutine(algorithm: object, found: object) -> ScenarioError:

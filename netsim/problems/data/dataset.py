@@ -117,6 +117,8 @@ class Dataset(Shown):
     part: Part = "train"
     note: str = ""
     class_count: int | None = None
+    class_names: tuple[str, str] | None = None
+    """What a file calls the classes −1 and +1; None where they have no other names."""
 
     __repr__ = Shown.__repr__
 
@@ -126,6 +128,7 @@ class Dataset(Shown):
             "records": self.records,
             "dimension": self.dimension,
             "labels": f"{self.class_count} classes" if self.class_count else "real targets",
+            "−1 and +1 are": "" if self.class_names is None else " and ".join(self.class_names),
             "part": self.part,
             "images": "" if self.image_shape is None else " × ".join(map(str, self.image_shape)),
             "values": "" if self.value_range is None else "{:g} to {:g}".format(*self.value_range),

@@ -171,11 +171,11 @@ def _dataset(
     column: tuple[str, str] | None = None,
 ) -> Dataset:
     if kind == "regression":
-        labels, kept = answers.astype(np.float64), np.arange(len(features))
+        labels, kept, names = answers.astype(np.float64), np.arange(len(features)), None
     else:
-        labels, kept = _two_classes(path, answers, classes, column)
+        labels, kept, names = _two_classes(path, answers, classes, column)
     chosen = some(kept, records, seed)
-    return Dataset(path.name, features[chosen], labels[chosen])
+    return Dataset(path.name, features[chosen], labels[chosen], class_names=names)
 
 
 def _two_classes(
@@ -183,8 +183,9 @@ def _two_classes(
     answers: Array | NDArray[np.str_],
     classes: Sequence[_Class] | None,
     column: tuple[str, str] | None,
-) -> tuple[Array, NDArray[np.int64]]:
-    """±1 for every record, and which records are of the two classes; without `classes` there are just two.
+) -> tuple[Array, NDArray[np.int64], tuple[str, str]]:
+    """±1 for every record, which records are of the two classes, and what the file calls these; without `classes`
+    there are just two.
 
     `column`: the field that names the labels' column, and its name.
     """
@@ -216,7 +217,8 @@ def _two_classes(
     kept = np.flatnonzero((values == negative) | (values == positive))
     if len(np.unique(values[kept])) < 2:
         raise ScenarioError("classes", classes, "not both among the labels", _shown(np.unique(values)))
-    return np.where(values == positive, 1.0, -1.0), kept
+    names = _shown(np.array([negative])), _shown(np.array([positive]))
+    return np.where(values == positive, 1.0, -1.0), kept, names
 
 
 def _shown(labels: "NDArray[np.float64 | np.str_]") -> str:

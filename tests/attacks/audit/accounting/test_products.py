@@ -223,7 +223,8 @@ def test_nonsense_is_refused(wrong):
 
 
 def claim(epsilon, delta=0.0):
-    return Claim(epsilon, delta, "Theorem 0", Adjacency(1.0, "one record"), "l1")
+    failed = ("a condition",) if epsilon is None else ()
+    return Claim(epsilon, delta, "Theorem 0", Adjacency(1.0, "one record"), "l1", failed)
 
 
 @pytest.fixture

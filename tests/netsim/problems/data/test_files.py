@@ -141,3 +141,17 @@ def test_what_is_no_libsvm_file_is_told_with_its_line(tmp_path: Path, content: s
     with pytest.raises(ScenarioError, match="not readable as LIBSVM") as caught:
         load("libsvm", path=path)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [(("no", "yes", "no"), ("no", "yes")), (("2", "1", "2"), ("1", "2")), (("-1", "1", "1"), ("-1", "1"))],
+)
+def test_data_say_what_their_file_calls_the_classes(tmp_path, labels, names):
+    file = tmp_path / "own.csv"
+    file.write_text("a,label\n" + "".join(f"{k}.5,{label}\n" for k, label in enumerate(labels)))
+    data = load("csv", path=file, label="label")
+    assert data.class_names == data.take([0, 1]).class_names == names
+    assert f"−1 and +1 are: {' and '.join(names)}" in repr(data)
+    assert list(data.labels) == [1.0 if label == names[1] else -1.0 for label in labels]
+    assert load("synthetic", records=4, dimension=1).class_names is None
