@@ -22,24 +22,12 @@ TOOK = "__netsim_took__"
 """Name by which code that is watched reports."""
 _LONG = 60
 """Characters of a test that are shown."""
-_MASKS = frozenset(
-    [
-        "greater",
-        "greater_equal",
-        "less",
-        "less_equal",
-        "equal",
-        "not_equal",
-        "logical_and",
-        "logical_or",
-        "isclose",
-        "isin",
-    ]
-)
+_MASKS = frozenset([
+    "greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "logical_and", "logical_or", "isclose", "isin",
+])  # fmt: skip
+"""Functions whose value is a mask."""
 _POSITIVE = frozenset(["norm", "length", "abs", "absolute", "fabs", "sqrt", "square", "exp", "var", "std"])
 _SUMS = frozenset(["sum", "max", "mean", "maximum", "reshape", "copy"])
-
-
 _Beside = tuple[ast.expr, bool]
 """What decides beside a question, and its answer where the question counts."""
 _SIMPLE = (
