@@ -23,7 +23,8 @@ TOOK = "__netsim_took__"
 _LONG = 60
 """Characters of a test that are shown."""
 _MASKS = frozenset([
-    "greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "logical_and", "logical_or", "isclose", "isin",
+    "greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "logical_and", "logical_or",
+    "isclose", "isin",
 ])  # fmt: skip
 """Functions whose value is a mask."""
 _POSITIVE = frozenset(["norm", "length", "abs", "absolute", "fabs", "sqrt", "square", "exp", "var", "std"])
