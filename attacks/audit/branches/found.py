@@ -22,10 +22,13 @@ TOOK = "__netsim_took__"
 """Name by which code that is watched reports."""
 _LONG = 60
 """Characters of a test that are shown."""
+_MASKS = frozenset([
+    "greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "logical_and", "logical_or",
+    "isclose", "isin",
+])  # fmt: skip
+"""Functions whose value is a mask."""
 _POSITIVE = frozenset(["norm", "length", "abs", "absolute", "fabs", "sqrt", "square", "exp", "var", "std"])
 _SUMS = frozenset(["sum", "max", "mean", "maximum", "reshape", "copy"])
-
-
 _Beside = tuple[ast.expr, bool]
 """What decides beside a question, and its answer where the question counts."""
 _SIMPLE = (
@@ -272,7 +275,7 @@ class _Finder:
                 for one in (e.key, e.value) if isinstance(e, ast.DictComp) else (e.elt,):
                     self._value(one)
                 return
-            case ast.Compare() | ast.BinOp() if masks and _is_mask(e) and self._level(e) > Level.PUBLIC:
+            case ast.Compare() | ast.BinOp() | ast.Call() if masks and _is_mask(e) and self._level(e) > Level.PUBLIC:
                 if isinstance(e, ast.BinOp):
                     beside = (*beside, *((one, not isinstance(e.op, ast.BitOr)) for one in (e.left, e.right)))
                 if not _sign_of_size(e, self._own.node):
@@ -355,7 +358,9 @@ def _leaves(
         yield test, turned, beside
 
 
-def _is_mask(e: ast.Compare | ast.BinOp) -> bool:
+def _is_mask(e: ast.Compare | ast.BinOp | ast.Call) -> bool:
+    if isinstance(e, ast.Call):
+        return name_of(e.func) in _MASKS
     if isinstance(e, ast.Compare):
         return all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq) for op in e.ops)
     if isinstance(e.op, ast.BitAnd | ast.BitOr):

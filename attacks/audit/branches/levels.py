@@ -38,6 +38,7 @@ _HEADER = frozenset(["sender", "kind", "number", "shape", "ndim", "dtype"])
 _NETWORK = frozenset(["TimeoutError", "ProtocolError", "NetsimError", "QueueEmpty", "CancelledError"])
 """Errors that say that something did not arrive."""
 _MUTATORS = frozenset(["append", "extend", "insert", "add", "update", "setdefault", "appendleft", "fill", "put"])
+_WRITERS = frozenset(["setattr", "__setattr__", "copyto", "put", "place", "putmask", "fill_diagonal"])
 _PASSES = 24
 
 
@@ -424,7 +425,7 @@ class _Reader:
             targets = self._all.methods(func.attr)
             base = max(base, self._all.attributes.get(func.attr, Level.PUBLIC))
             if func.attr in _MUTATORS:
-                self._assign(func.value, of_args)
+                self._changed(func.value, of_args)
         elif isinstance(func, ast.Name):
             base = self._scope.names.get(func.id, Level.PUBLIC)
             targets = self._all.named(self._scope, func.id)
@@ -435,6 +436,15 @@ class _Reader:
                 for name in _parameters(one):
                     self._set(name, max(base, of_args))
                 of_args = max(of_args, self.level(one.body))
+        name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+        if name in _WRITERS and e.args:
+            self._changed(e.args[0], of_args)
+            for one in e.args[1:2]:
+                if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                    self._all.raised(self._all.attributes, one.value, max(of_args, self._context))
+        for one in e.keywords:
+            if one.arg == "out":
+                self._changed(one.value, of_args)
         if not targets:
             return Level.PRIVATE if with_node else max(base, of_args)
         for function in targets:
@@ -443,6 +453,11 @@ class _Reader:
         results = (self._all.results.get(function, Level.PUBLIC) for function in targets)
         made = isinstance(func, ast.Name) and self._all.is_class(func.id)
         return max(base, *results, *([of_args] if made else []))
+
+    def _changed(self, e: ast.expr, level: Level) -> None:
+        """A call may have put what it was given into this; a module is no such thing."""
+        if not isinstance(e, ast.Name) or e.id in self._scope.names:
+            self._assign(e, level)
 
     def _given(self, function: FunctionNode, call: ast.Call | None) -> None:
         """Parameters get the levels of what a call gives them; of one that is not known, private."""

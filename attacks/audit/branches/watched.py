@@ -114,8 +114,9 @@ class _Key:
 
     def __init__(self, algorithm: Algorithm) -> None:
         values = cast("dict[str, object]", vars(algorithm)).values()
-        own = (function_in(one) or type(one) for value in values for one in (value, *parts_of(value)))
-        self.algorithm, self._code = algorithm, (type(algorithm), *own)
+        own = (function_in(value) or type(value) for value in values)
+        held = (one for value in values for one in parts_of(value) if isinstance(one, FunctionType))
+        self.algorithm, self._code = algorithm, (type(algorithm), *own, *held)
 
     def __hash__(self) -> int:
         return hash(self._code)

@@ -15,6 +15,7 @@ from attacks.audit.branches.watched import Prepared, Watch, counted, watching
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.mechanisms import Gaussian
+from scenarios.results.audited import audit_result
 from scenarios.schema import own_code as owncode
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 
@@ -145,6 +146,15 @@ class Mask(Base):
         node.broadcast(y=np.where((size > 0.1) & (size < 0.1001), gradient, 0.0))
 
 
+class MaskByAFunction(Base):
+    async def besides(self, node, gradient, received, k):
+        far = np.zeros(gradient.shape, dtype=bool)
+        np.greater(np.abs(gradient), 1e13, out=far)
+        state = Helper(node)
+        setattr(state, "far", far)  # noqa: B010
+        node.broadcast(y=gradient if state.far[0, 0] else node.zeros())
+
+
 class Factor(Base):
     async def besides(self, node, gradient, received, k):
         node.broadcast(y=gradient * (0.1 < abs(gradient[0, 0]) < 0.1001))
@@ -270,10 +280,10 @@ class ByAnObject(Base):
 
 
 DECEIVERS = [
-    Window, Magnitude, InALaterRound, InAHelper, EarlyReturn, InAnExcept, InAMatch, InAComprehension, Conditional,
-    AndOr, InAWhile, InAFor, Mask, Factor, LookedUp, NoiseWhereItIsSmall, TailOfTheNoise, ByWhatItReceived, ByAFlag,
-    ByACounter, AfterALoop, OfALambda, ByAnObject, ByAnErrorOfItsOwn, ByAnAssertion, ByARemainder,
-    ByWhatCallsItselfALog,
+    Window, Magnitude, InALaterRound, InAHelper, EarlyReturn, InAnExcept, InAMatch, InAComprehension,
+    Conditional, AndOr, InAWhile, InAFor, Mask, MaskByAFunction, Factor, LookedUp, NoiseWhereItIsSmall,
+    TailOfTheNoise, ByWhatItReceived, ByAFlag, ByACounter, AfterALoop, OfALambda, ByAnObject,
+    ByAnErrorOfItsOwn, ByAnAssertion, ByARemainder, ByWhatCallsItselfALog,
 ]  # fmt: skip
 
 
@@ -288,7 +298,9 @@ def test_a_branch_that_no_transcript_took_is_not_audited(deceiver):
 
 
 def test_the_lines_are_named():
-    (one,) = found(Window()).unrun
+    audit = found(Window())
+    (one,) = audit.unrun
+    assert audit_result(audit).unrun_lines == audit.unrun
     assert (one.first, one.last) == (one.line + 1, one.line + 1)
     assert str(one).endswith(f"test_branches.py never ran (`0.1 < abs(gradient[0, 0]) < 0.1001`, line {one.line})")
     (one,) = found(NoiseWhereItIsSmall()).unrun
