@@ -17,8 +17,7 @@ import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
 from attacks.audit.archive import Archive, Seen
-from attacks.audit.branches.unrun import UnrunLines, judged_of_what_ran, unrun
-from attacks.audit.branches.watched import Prepared, Watch, watching
+from attacks.audit.branches.watched import Prepared, UnrunLines, Watch, judged_of_what_ran, unrun, watching
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
 from attacks.audit.loss.aimed import TILTED, WORST_CASE

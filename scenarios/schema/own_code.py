@@ -401,7 +401,7 @@ def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
     return frames[first:]
 
 
-def own_lines(error: BaseException) -> list[traceback.FrameSummary]:
+def _own_lines(error: BaseException) -> list[traceback.FrameSummary]:
     """Those of them that are in files of the user's."""
     return [one for one in own_frames(error) if _is_loaded(one.filename)]
 
@@ -411,7 +411,7 @@ def add_place(error: BaseException) -> str:
     `ScenarioError` without a file as its file and line, else as a note, which is returned."""
     origin, own = cast("BaseException | None", error), list[traceback.FrameSummary]()
     while origin is not None and not own:
-        own = own_lines(origin)
+        own = _own_lines(origin)
         origin = origin.__cause__ or origin.__context__
     if not own:
         return ""
