@@ -3,7 +3,6 @@ sets, why, and what to do next."""
 
 import math
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,9 +37,10 @@ def says(entry: Entry) -> str:
     """The verdict in a sentence."""
     claimed = findings.claimed(entry)
     claim = "the claim" if claimed is None else f"the claim ε = {show(claimed)}"
+    instead = "" if claimed is None else f", not {show(claimed)} as claimed"
     words = {
         "refuted": f"{claim} is false",
-        "unprotected": f"private data leaves in a message without noise: ε is ∞{_not_as(claimed)}",
+        "unprotected": f"private data leaves in a message without noise: ε is ∞{instead}",
         ELSEWHERE: f"{claim} holds here, but not for everybody that it speaks of",
         "proven": f"{claim} is true, for every pair of data sets that it allows",
         "consistent": f"nothing found is against {claim}, which is no proof",
@@ -52,10 +52,6 @@ def says(entry: Entry) -> str:
     }
     nothing = "nothing was tested" if claimed is None else f"{claim} was not tested"
     return f"{findings.capitalized(words.get(word(entry), nothing))}."
-
-
-def _not_as(claimed: float | None) -> str:
-    return "" if claimed is None else f", not {show(claimed)} as claimed"
 
 
 def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
@@ -193,9 +189,3 @@ def all_steps(results: Results, folder: Path | None = None) -> list[_Step]:
         else _Step(f"{', '.join(who)}: {step.words[:1].lower()}{step.words[1:]}", step.command)
         for step, who in names.items()
     ]
-
-
-def legend(entries: Sequence[AlgorithmResult]) -> list[str]:
-    """The three epsilons in words, where a table has them."""
-    audited = any(isinstance(one.audit, AuditResult) for one in entries)
-    return [f"{name} is {words}." for name, words in EPSILONS.items()] if audited else []

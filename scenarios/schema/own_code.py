@@ -24,7 +24,7 @@ from typing import Any, cast
 from netsim.algorithms import Algorithm
 from netsim.errors import ScenarioError, meant
 from netsim.files import check_regular
-from scenarios.files.code import announce
+from scenarios.files import CODE_LISTENERS
 
 OURS = ("netsim", "attacks", "scenarios")
 Sources = Mapping[Path, bytes]
@@ -259,7 +259,7 @@ def _run(place: str, texts: _Texts) -> ModuleType:
         raise ScenarioError(FIELD, place, "cannot be loaded as Python", FORM)
     module = module_from_spec(spec)
     _reachable(Path(file).parent)
-    announce(place, file)
+    _announce(place, file)
     sys.modules[name] = module
     writes = sys.dont_write_bytecode
     sys.dont_write_bytecode = True  # nor is what it imports from beside it
@@ -280,13 +280,19 @@ def _run(place: str, texts: _Texts) -> ModuleType:
     return module
 
 
+def _announce(place: str, what: str) -> None:
+    """Say that this code is run now."""
+    for listener in CODE_LISTENERS:
+        listener(place, what)
+
+
 def _imported(place: str, name: str) -> ModuleType:
     _reachable(Path.cwd())
     try:
         if name not in sys.modules:
             _check_found(name)
             if name.partition(".")[0] not in OURS:
-                announce(place, name)
+                _announce(place, name)
         module = importlib.import_module(name)
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):

@@ -189,7 +189,7 @@ class _Finder:
         if level is Level.PUBLIC or any(self.harmless.ends(one, self.own) for one in (s.body, s.orelse)):
             return
         other = s.orelse
-        if isinstance(s, ast.While) or _jumps(s.body[-1]):
+        if isinstance(s, ast.While) or isinstance(s.body[-1], _JUMPS):
             other = [*s.orelse, *_after(s, block)]
         yes = None if self._harmless(s.body, level) else _lines(s.body)
         if other:
@@ -288,8 +288,10 @@ class _Harmless:
             if not any(isinstance(n, ast.Return) and not _nothing(n) for n in nodes):
                 self._procedures.add(own.node)
             for n in nodes:
-                if isinstance(n, ast.ExceptHandler) and not _ends_with_raise(n.body):
-                    self._caught += [(one, own) for one in _each(n.type)]
+                if isinstance(n, ast.ExceptHandler) and not isinstance(n.body[-1], ast.Raise):
+                    self._caught += [
+                        (one, own) for one in (n.type.elts if isinstance(n.type, ast.Tuple) else [n.type])
+                    ]
                 elif isinstance(n, ast.Call) and _name_of(n.func) == "suppress":
                     self._caught += [(one, own) for one in n.args]
 
@@ -446,11 +448,6 @@ def _positive(e: ast.expr, function: FunctionNode, deep: int) -> bool:
             return False
 
 
-def _jumps(s: ast.stmt) -> bool:
-    """Whether code does not go on after a statement."""
-    return isinstance(s, _JUMPS)
-
-
 def _name_of(e: ast.expr) -> str:
     """The last name of what is called."""
     return e.attr if isinstance(e, ast.Attribute) else e.id if isinstance(e, ast.Name) else ""
@@ -458,14 +455,6 @@ def _name_of(e: ast.expr) -> str:
 
 def _nothing(s: ast.Return) -> bool:
     return s.value is None or (isinstance(s.value, ast.Constant) and s.value.value is None)
-
-
-def _ends_with_raise(body: list[ast.stmt]) -> bool:
-    return isinstance(body[-1], ast.Raise)
-
-
-def _each(kind: ast.expr | None) -> list[ast.expr | None]:
-    return list(kind.elts) if isinstance(kind, ast.Tuple) else [kind]
 
 
 def _class(e: ast.expr, own: Own) -> type[BaseException] | None:

@@ -199,7 +199,7 @@ def _prepared(key: _Key) -> Prepared:
     for own in own_code.functions:
         code = cast("FunctionType", own.function).__code__
         same = [one for one in codes[own.file] if _same(one, code)]
-        if len(same) == 1 and any(_reports(one) for one in ast.walk(own.node)):
+        if len(same) == 1 and any(isinstance(one, ast.Name) and one.id == TOOK for one in ast.walk(own.node)):
             watched += same
     return Prepared(branches, tuple(map(marshal.dumps, watched)))
 
@@ -210,10 +210,6 @@ def _paired(key: _Key, prepared: Prepared) -> tuple[tuple[FunctionType, CodeType
     codes = [cast("CodeType", marshal.loads(one)) for one in prepared.codes]
     own = functions_of(key.algorithm)
     return tuple((function, code) for function in own for code in codes if _same(code, function.__code__))
-
-
-def _reports(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id == TOOK
 
 
 def _codes(code: CodeType) -> Generator[CodeType]:
