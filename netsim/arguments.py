@@ -108,11 +108,11 @@ def expect(value: object, field: str, hint: Any) -> None:
 
 
 @cache
-def _hints(of: Any) -> dict[str, Any]:
+def _hints(of: Any) -> dict[str, object]:
     try:
         return get_type_hints(of)
     except Exception:  # one of them names nothing, or what only a type checker loads: the others say what they say
-        found: dict[str, Any] = {}
+        found = dict[str, object]()
         for name, one in inspect.get_annotations(of).items():
             with suppress(Exception):
                 alone = type("", (), {"__annotations__": {name: one}, "__module__": of.__module__})

@@ -50,14 +50,6 @@ def draft_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.{uuid4().hex}.part")
 
 
-def is_there(path: Path) -> bool:
-    """Whether there is something of this name; a name that the file system does not take is of nothing."""
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
-
-
 def parse_json(text: str, *, finite: bool = False) -> object:
     """The value. `finite`: NaN and Infinity, which JSON has not, are refused.
 

@@ -40,7 +40,7 @@ Step = tuple[FrameType, int]
 
 
 @cache
-def is_own(file: str) -> bool:
+def _is_own(file: str) -> bool:
     """Whether a file of code is somebody's own."""
     if file.startswith("<"):
         return not file.startswith(("<frozen", "<__array_function__"))
@@ -57,9 +57,9 @@ def _steps(error: BaseException) -> list[Step]:
     return [(f, line) for f, line in found if (f.f_code.co_filename, f.f_code.co_name) != ("<string>", "__init__")]
 
 
-def last_own(error: BaseException) -> Step | None:
+def _last_own(error: BaseException) -> Step | None:
     """The last frame of somebody's own that an error came through, and its line."""
-    return next((one for one in reversed(_steps(error)) if is_own(one[0].f_code.co_filename)), None)
+    return next((one for one in reversed(_steps(error)) if _is_own(one[0].f_code.co_filename)), None)
 
 
 def _place(step: Step) -> str:
@@ -79,7 +79,7 @@ def stated(algorithm: object, name: str, *facts: object) -> Any:
     try:
         found = getattr(algorithm, name)(*facts)
     except (Exception, SystemExit) as error:
-        own = last_own(error)
+        own = _last_own(error)
         if isinstance(error, ScenarioError):
             if own is None or error.file is not None:
                 raise
@@ -88,7 +88,7 @@ def stated(algorithm: object, name: str, *facts: object) -> Any:
         if isinstance(error, NetsimError):
             raise
         code = _code_of(algorithm, name)
-        if own is None and (code is None or not is_own(code.co_filename)):
+        if own is None and (code is None or not _is_own(code.co_filename)):
             raise
         place = _defined(algorithm, name) if own is None else (Path(own[0].f_code.co_filename).name, own[1])
         why = f"{type(error).__name__}: {error}"
@@ -153,7 +153,7 @@ def explained(error: BaseException, port: type) -> BaseException:
     called with. Any other error of the code's own is the same, with its traceback.
     """
     steps = _steps(error)
-    last = max((k for k, one in enumerate(steps) if is_own(one[0].f_code.co_filename)), default=None)
+    last = max((k for k, one in enumerate(steps) if _is_own(one[0].f_code.co_filename)), default=None)
     if last is None or isinstance(error, SystemExit):
         return error
     own, call = steps[last], next((one for one in steps[last + 1 :] if _is_port(one[0], port)), None)
@@ -254,7 +254,7 @@ def await_hint(error: BaseException) -> str:
     "" for any other error."""
     if not isinstance(error, TypeError | AttributeError | ProtocolError) or "coroutine" not in str(error):
         return ""
-    own = last_own(error)
+    own = _last_own(error)
     if own is None:
         return ""
     file, line = own[0].f_code.co_filename, own[1]

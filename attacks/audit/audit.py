@@ -17,21 +17,20 @@ import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
 from attacks.audit.archive import Archive, Seen
-from attacks.audit.branches.unrun import UnrunLines, judged_of_what_ran, unrun
-from attacks.audit.branches.watched import Prepared, Watch, watching
+from attacks.audit.branches.watched import Prepared, UnrunLines, Watch, judged_of_what_ran, unrun, watching
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
 from attacks.audit.loss.aimed import TILTED, WORST_CASE
 from attacks.audit.loss.comparison import Reproduced, WorldComparison, compare_worlds
 from attacks.audit.loss.envelopes import Measured
-from attacks.audit.loss.exact import NOISE, SINGLES, ExactLoss, Level, scores_of
+from attacks.audit.loss.exact import NOISE, SINGLES, TOSSES, ExactLoss, Level, scores_of
 from attacks.audit.loss.noise_check import NOTHING
 from attacks.audit.loss.secret_coins import SecretCoins
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.loss_breakdown import LossBreakdown
 from attacks.audit.outside import inside_node, nothing_kept, nothing_of_data_kept
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
-from attacks.audit.private_coins import PrivateCoins, at_most, ends, first_unprotected, number_of_tosses
+from attacks.audit.private_coins import PrivateCoins, at_most, ends, first_unprotected
 from attacks.audit.proof import ANY_DATA, bound_at_door, bound_or_why
 from attacks.audit.trained import Trained, noted, trained
 from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
@@ -374,7 +373,7 @@ class _Audit:
         for world in (0, 1):
             if not self.kept.sound(world, self._aimed):
                 self.kept.put(world, self._aimed, self.look(world, self._aimed))
-        self.singles = number_of_tosses(self.kept)
+        self.singles = TOSSES if any(self.kept.get(world, 0).explained.tossed for world in (0, 1)) else 1
         missing = [
             task for k in range(self.singles) for w in (0, 1) if not self.kept.sound(*(task := (w, SINGLES + k)))
         ]

@@ -420,13 +420,13 @@ class Release:
 
 # ── what the code does ──────────────────────────────────────────────────────────────────────────────────
 @dataclass(eq=False, repr=False, slots=True)
-class Chosen(Ball):
+class _Chosen(Ball):
     """Whom a message goes to by coins, the `option`, which is seen; in anything else it may be any number."""
 
     option: Any
 
 
-class Coins(FollowedCoins):
+class _Coins(FollowedCoins):
     """The agent's coins. `routes_alone`: they have chosen receivers, which are seen, and nothing else."""
 
     def __init__(self, state: Any) -> None:
@@ -443,7 +443,7 @@ class Coins(FollowedCoins):
         if type(options) not in (tuple, list) or {*map(type, options)} != {int}:
             _end("coins that choose among others than whole numbers are not read here")
         before = self.routes_alone
-        chosen = Chosen(ANY.here, ANY.there, options[self.integers(len(options))])
+        chosen = _Chosen(ANY.here, ANY.there, options[self.integers(len(options))])
         self._left = self._bits.state if before else None
         return chosen
 
@@ -458,7 +458,7 @@ def _read_only(array: Any) -> Any:
     return array
 
 
-class Port(SimpleNamespace):
+class _Port(SimpleNamespace):
     """What code asks of it and it has not ends the reading: no code may catch an `AttributeError`."""
 
     __eq__ = __ne__ = __hash__ = __repr__ = _never("what a node has was compared, or used as a text")
@@ -467,7 +467,7 @@ class Port(SimpleNamespace):
         _end(f"node.{name} is not read here")
 
 
-class Node(Port):
+class Node(_Port):
     """The port of `netsim.node`, fed from the file; what is `proven` by what the code sends, or `why` it ended.
 
     `loss` is that of all releases so far, `largest` the largest after any message; floats may be off by `room`; what
@@ -478,9 +478,9 @@ class Node(Port):
 
     def __init__(self, file: "File", bound: float | None) -> None:
         super().__init__(**file.port, proven="", rounded="", loss=to_ball(0), largest=None, activation=1)
-        self.coins = Coins(file.coins)
+        self.coins = _Coins(file.coins)
         self.weights = self._given(self.weights.copy())  # the code may write into its own
-        self.regularizer, self._file, self._bound = Port(proximal=self._threshold), file, bound
+        self.regularizer, self._file, self._bound = _Port(proximal=self._threshold), file, bound
         self.releases, self.counts, self.room = list[Release](), {"exchange": 0, "direct": 0}, 0.0
         self._direct = deque(row for row in file.received if row["kind"] == "direct")
         self.said, self.noisy = list[Any](), list[dict[str, int]]()
@@ -553,7 +553,7 @@ class Node(Port):
         self.releases.append(Release(law, scale, value[0], seen, made, made.copy()))
         return made
 
-    def _put(self, kind: str, to: Any, values: dict[str, Any]) -> Port:
+    def _put(self, kind: str, to: Any, values: dict[str, Any]) -> _Port:
         """Hold a message against the file's, and judge by it."""
         file, number = self._file, self.counts[kind]
         row, vectors = file.sent.get((kind, number)), {name: self._vector(v)[0] for name, v in values.items()}
@@ -573,7 +573,7 @@ class Node(Port):
         if self.proven or file.codec is not None:  # receivers have codes: what follows is no function of these
             _end()
         sent = {name: _read_only(self._given(v[None].copy())) for name, v in vectors.items()}  # as it was sent
-        return Port(sender=self.id, kind=kind, number=number, values=sent)
+        return _Port(sender=self.id, kind=kind, number=number, values=sent)
 
     def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:
         """What is proven by one more message: by its releases, as they were made, and by all else in it."""
@@ -613,12 +613,12 @@ class Node(Port):
             elif _apart(x, y):
                 self.rounded = f"; {name!r} differs by no more than floats round"
 
-    def _taken(self, row: Any) -> Port:
+    def _taken(self, row: Any) -> _Port:
         """A message of the file."""
         self.room = max([self.room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
         named = {name: row[name] for name in ("sender", "kind", "number")}
         near = {name: self._near(v[None], (*named.values(), name)) for name, v in row["values"].items()}
-        return Port(**named, values={name: _read_only(self._given(v)) for name, v in near.items()})
+        return _Port(**named, values={name: _read_only(self._given(v)) for name, v in near.items()})
 
     async def exchange(self, **values: Any) -> Exchange:
         own = self._put("exchange", -1, values)
@@ -628,13 +628,13 @@ class Node(Port):
         return Exchange(self, own, [self._taken(rows[j]) for j in self.neighbors])
 
     def send(self, to: Any, **values: Any) -> None:
-        receiver = to.option if type(to) is Chosen else to
+        receiver = to.option if type(to) is _Chosen else to
         self._put("direct", receiver if receiver in {*self.neighbors} else _end("sent to no neighbor"), values)
 
     def broadcast(self, **values: Any) -> None:
         self._put("direct", -1, values)
 
-    async def receive(self) -> Port:
+    async def receive(self) -> _Port:
         return self._taken(self._direct.popleft()) if self._direct else _end()
 
 

@@ -49,7 +49,7 @@ _HOLDERS = SimpleNamespace, threading.local, UserDict, UserList, ChainMap, WeakK
 """Types of libraries whose attributes are of who made the object."""
 
 
-class Place(NamedTuple):
+class _Place(NamedTuple):
     """`get`: what is there, or `GONE`. `put`: puts another value there; None: it is the value that changes."""
 
     get: Callable[[], object]
@@ -100,7 +100,7 @@ class _Writer(pickle.Pickler):
         return NotImplemented
 
 
-def emptied(place: Place, deep: int = 5) -> Iterator[Callable[[], object]]:
+def emptied(place: _Place, deep: int = 5) -> Iterator[Callable[[], object]]:
     """Ways to empty a place that is not empty: None is put there, or nothing, or what is in it goes, or what is in
     one of its first parts, so many levels `deep`."""
     value = cast(Any, place.get())
@@ -192,15 +192,15 @@ def _parts(content: Any) -> list[tuple[Any, Any]]:
     return []
 
 
-def _places_in(value: Any, content: Any) -> list[Place]:
+def _places_in(value: Any, content: Any) -> list[_Place]:
     """The first of its parts, those that hold more than a number or a text before others."""
     keys = [key for key, _ in _parts(content)[:_PARTS]]
     if len(keys) < _PARTS and isinstance(content, dict | list | tuple):
         some = islice(content.items() if isinstance(content, dict) else enumerate(content), 2 * _PARTS)
         keys += [key for key, one in some if type(one) in _ATOMS][: _PARTS - len(keys)]
     if isinstance(content, tuple):
-        return [Place(partial(_held, content[k])) for k in keys]
-    return [Place(partial(_held, content[key]), partial(_put, value, key)) for key in keys]
+        return [_Place(partial(_held, content[k])) for k in keys]
+    return [_Place(partial(_held, content[key]), partial(_put, value, key)) for key in keys]
 
 
 def _held(value: object) -> object:
@@ -237,7 +237,7 @@ def _fill(value: Any, content: Any) -> None:
                 _put(value, name, new)
 
 
-def places(algorithm: Algorithm) -> dict[str, Place]:
+def places(algorithm: Algorithm) -> dict[str, _Place]:
     """Where the algorithm, its own classes, and what their code names may keep something, by name."""
     found = _Found({}, set())
     stated = (
@@ -245,7 +245,7 @@ def places(algorithm: Algorithm) -> dict[str, Place]:
     )
     own = vars(algorithm)
     for name in own:
-        place = Place(partial(own.get, name, GONE), None if name in stated else partial(_put, own, name))
+        place = _Place(partial(own.get, name, GONE), None if name in stated else partial(_put, own, name))
         found.add(f"the algorithm's {name}", place)
     for cls in type(algorithm).__mro__:
         found.add_class(cls)
@@ -255,10 +255,10 @@ def places(algorithm: Algorithm) -> dict[str, Place]:
 class _Found(NamedTuple):
     """Places so far, and code that has been read."""
 
-    places: dict[str, Place]
+    places: dict[str, _Place]
     seen: set[object]
 
-    def add(self, name: str, place: Place) -> None:
+    def add(self, name: str, place: _Place) -> None:
         """A place; where it holds code, places of that instead."""
         value = cast(Any, place.get())
         if isinstance(value, ModuleType):
@@ -268,11 +268,11 @@ class _Found(NamedTuple):
         elif (function := function_in(value)) is not None:
             self.add_function(function)
             if (whose := getattr(value, "__self__", None)) is not None:
-                self.add(name, Place(partial(_held, whose)))
+                self.add(name, _Place(partial(_held, whose)))
             if isinstance(value, partial):
-                self.add(f"what is given to {name}", Place(partial(_held, (value.args, value.keywords))))
+                self.add(f"what is given to {name}", _Place(partial(_held, (value.args, value.keywords))))
         elif isinstance(value, ContextVar):
-            self.places[name] = Place(partial(_of_context, value), partial(_into_context, value))
+            self.places[name] = _Place(partial(_of_context, value), partial(_into_context, value))
         else:
             self.places[name] = place
             self.add_class(type(value))
@@ -287,7 +287,7 @@ class _Found(NamedTuple):
             elif not (name.startswith("__") or hasattr(type(value), "__get__") or isinstance(cls, EnumType)):
                 stated = getattr(getattr(cls, "__dataclass_fields__", {}).get(name), "default", None) is value
                 put = None if stated and value is not None else partial(_put, cls, name)
-                self.add(f"{cls.__name__}.{name}", Place(partial(vars(cls).get, name, GONE), put))
+                self.add(f"{cls.__name__}.{name}", _Place(partial(vars(cls).get, name, GONE), put))
 
     def add_function(self, function: FunctionType) -> None:
         """What a function's code names in its module and in others, its defaults and attributes, and what functions
@@ -302,12 +302,12 @@ class _Found(NamedTuple):
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             self.add(
                 f"{at}.{name}",
-                Place(partial(_attribute, cell, "cell_contents"), partial(_put, cell, "cell_contents")),
+                _Place(partial(_attribute, cell, "cell_contents"), partial(_put, cell, "cell_contents")),
             )
         for name in own:
-            self.add(f"{place}.{name}", Place(partial(own.get, name, GONE), partial(_put, own, name)))
+            self.add(f"{place}.{name}", _Place(partial(own.get, name, GONE), partial(_put, own, name)))
         for k, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())):
-            self.add(f"default {k + 1} of {place}", Place(partial(_held, value)))
+            self.add(f"default {k + 1} of {place}", _Place(partial(_held, value)))
 
     def add_named(self, at: str, holder: Any, names: list[str], stored: set[str], seen: set[int]) -> None:
         """What code that uses these `names`, and stores some, finds in a module's dict or a library's class, and in
@@ -318,7 +318,7 @@ class _Found(NamedTuple):
             if (value := space.get(name, GONE)) is GONE:
                 continue
             put = partial(_put, holder, name) if name in stored else None
-            self.add(f"{at}.{name}", Place(partial(space.get, name, GONE), put))
+            self.add(f"{at}.{name}", _Place(partial(space.get, name, GONE), put))
             library = isinstance(value, ModuleType | type) and of_library(value)
             inner = vars(value) if isinstance(value, ModuleType) else value
             if (library or isinstance(value, ModuleType)) and id(inner) not in seen:

@@ -29,7 +29,7 @@ from attacks.audit.archive import Archive
 from attacks.audit.branches.watched import counted
 from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison
-from attacks.audit.loss.exact import SINGLES, TOSSES, ExactLoss
+from attacks.audit.loss.exact import SINGLES, ExactLoss
 from attacks.audit.loss.secret_coins import SECRET, SecretCoins, drawn_coins, price_of_secret
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.pair import Pair, Simulate
@@ -40,11 +40,6 @@ from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, PrivacyError
 from netsim.shown import show
-
-
-def number_of_tosses(kept: Archive) -> int:
-    """How many transcripts of each world are simulated by themselves: one where no agent tosses coins."""
-    return TOSSES if any(kept.get(world, 0).explained.tossed for world in (0, 1)) else 1
 
 
 def ends(exact: Sequence[ExactLoss], over_tosses: Interval | None) -> tuple[float, float, float]:

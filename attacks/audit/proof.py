@@ -45,8 +45,7 @@ from functools import partial
 import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.branches.unrun import in_words, unrun
-from attacks.audit.branches.watched import Watch, counted, watching
+from attacks.audit.branches.watched import Watch, counted, in_words, unrun, watching
 from attacks.audit.clips import FAR, NEAR, Clips, stretch
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.verdict import Bound

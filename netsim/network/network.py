@@ -145,7 +145,7 @@ class Guard:
         return True
 
 
-class Wires(Mapping[Edge, Wire]):
+class _Wires(Mapping[Edge, Wire]):
     """Wires by source and target, in ascending order; in `rows` by source. A dict takes four times as much memory."""
 
     def __init__(self, topology: Topology, made: Callable[[Edge], Wire]) -> None:
@@ -208,7 +208,7 @@ class Network:
         """Listeners that take a broadcast once, not on each of its links (`netsim.network.wires.FanListeners`)."""
         self.air = Air()
         """What all wires, or on radio all transmitters, have put on the air so far."""
-        self.wires = Wires(topology, lambda edge: self._wire(edge, streams))
+        self.wires = _Wires(topology, lambda edge: self._wire(edge, streams))
         reliable = [edge for edge in self.wires if self._law(edge).reliable]
         above = {edge: self._reliable(edge, self._door(edge[1])) for edge in reliable}
         self.channels: Mapping[Edge, Channel] = {**self.wires, **above} if above else self.wires

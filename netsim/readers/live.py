@@ -151,7 +151,7 @@ def gaussian_stddev(law: Mechanism, agent: int) -> float:
     return float(law.stddev)
 
 
-class OwnStreams(Protocol):
+class _OwnStreams(Protocol):
     """Makes an agent's private streams, from their start."""
 
     def noise(self) -> np.random.Generator: ...
@@ -179,7 +179,7 @@ class LiveNode:
         topology: Topology,
         problem: Problem,
         *,
-        streams: OwnStreams,
+        streams: _OwnStreams,
         edges: EdgeNoise,
         queries: list[Query] | None,
         releases: list[Array] | None,

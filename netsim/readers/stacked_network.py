@@ -195,7 +195,7 @@ class StackedLinks:
     def __init__(self, topology: Topology, laws: Sequence[LinkLaw]) -> None:
         """`laws`: one for each link, or one for all."""
         self.starts: Whole = topology.adjacency.indptr[:-1].astype(np.int64)
-        self.senders, self.receivers = ends(topology)
+        self.senders, self.receivers = _ends(topology)
         self.degrees: Whole = np.diff(topology.adjacency.indptr).astype(np.int64)
         turned: Any = csr_array((np.arange(len(self.senders)), *_pattern(topology.adjacency))).tocsc()
         self.back: Whole = turned.data
@@ -224,7 +224,7 @@ def _pattern(matrix: Sparse) -> tuple[Any, Any]:
     return matrix.indices, matrix.indptr
 
 
-def ends(topology: Topology) -> tuple[Whole, Whole]:
+def _ends(topology: Topology) -> tuple[Whole, Whole]:
     """Senders and receivers of all directed links, receiver after receiver."""
     adjacency = topology.adjacency
     return adjacency.indices.astype(np.int64), np.repeat(np.arange(topology.agents), np.diff(adjacency.indptr))
@@ -234,7 +234,7 @@ def laws_of(topology: Topology, network: NetworkSettings) -> list[LinkLaw]:
     """One law for each directed link in that order, or one for all."""
     if not network.link_laws:
         return [network.links]
-    senders, receivers = ends(topology)
+    senders, receivers = _ends(topology)
     return [network.link_law(edge) for edge in zip(senders.tolist(), receivers.tolist(), strict=True)]
 
 

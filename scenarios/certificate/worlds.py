@@ -185,7 +185,7 @@ def of_gallery(fault: type[Fault], scale: float, *, sound: bool) -> World:
     return replace(world, truth=truth)
 
 
-def sound_twin(fault: type[Fault], epsilon: float) -> World:
+def _sound_twin(fault: type[Fault], epsilon: float) -> World:
     """The sound twin that claims so much, and spends all of it."""
     one = fault(rounds=ROUNDS, step=STEP, bound=BOUND)
     if fault is not WrongClip:
@@ -223,7 +223,7 @@ def _discrete_gaussian(epsilon: float) -> World:
 
 
 SOUND: dict[str, Callable[[float], World]] = {
-    **{f"{fault.__name__}, sound": partial(sound_twin, fault) for fault in FAULTS},
+    **{f"{fault.__name__}, sound": partial(_sound_twin, fault) for fault in FAULTS},
     "Laplace": laplace,
     "Laplace at δ": partial(_releasing, lambda epsilon: Laplace(1 / laplace_shift(epsilon, DELTA)), DELTA),
     "Gaussian": partial(_releasing, lambda epsilon: Gaussian(1 / gaussian_mu(epsilon, DELTA)), DELTA),

@@ -21,7 +21,7 @@ from scenarios.cli import (
     witness,
 )
 from scenarios.cli.options import app
-from scenarios.files.code import LISTENERS
+from scenarios.files import CODE_LISTENERS
 from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark
 
@@ -46,7 +46,7 @@ def _options(
     ] = False,
 ) -> None:
     """A laboratory for private decentralized optimization: simulate, eavesdrop, invert, audit."""
-    LISTENERS[:] = [_announce]
+    CODE_LISTENERS[:] = [_announce]
 
 
 def _announce(place: str, what: str) -> None:

@@ -250,20 +250,15 @@ _OWN = ("python", "planted_fault")
 
 def _algorithms() -> str:
     """The page of all algorithms."""
-    return "\n".join([_ALGORITHMS, *(section_of(module, kinds) for module, kinds in by_module().items())])
-
-
-def by_module() -> dict[str, dict[str, type[Any]]]:
-    """Of each file the `kind` and the class of its algorithms."""
     found: dict[str, dict[str, type[Any]]] = {}
     for kind, model in models().items():
         of: Any = getattr(model, "of", None)
         if kind not in _OWN:
             found.setdefault(of.__module__, {})[kind] = of
-    return dict(sorted(found.items()))
+    return "\n".join([_ALGORITHMS, *(_section_of(module, kinds) for module, kinds in sorted(found.items()))])
 
 
-def section_of(module: str, kinds: dict[str, type[Any]]) -> str:
+def _section_of(module: str, kinds: dict[str, type[Any]]) -> str:
     """What a file says of itself, and then each of its classes."""
     lines = ["## " + ", ".join(f"`{kind}`" for kind in kinds), "", _markdown(importlib.import_module(module).__doc__)]
     for kind, of in kinds.items():

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from netsim.arguments import what
 from netsim.errors import ScenarioError, together
-from netsim.files import check_regular, is_there
+from netsim.files import check_regular
 from scenarios.files.document import Tree, keys_of, place_of, plain, put, read_yaml
 from scenarios.files.folders import MANIFEST
 
@@ -169,19 +169,27 @@ def read_source(source: str) -> tuple[str, str]:
         return shipped[source], f"{source}.yaml"
     path = Path(source)
     file = Path(source.rpartition(":")[0]) if ".py:" in source else path
-    if file.suffix in _NOT_SCENARIOS and is_there(file) and not file.is_dir():
+    if file.suffix in _NOT_SCENARIOS and _is_there(file) and not file.is_dir():
         what, use = _NOT_SCENARIOS[file.suffix]
         raise ScenarioError("scenario", source, f"{what}, no scenario", f"a YAML file; {use.format(file)}")
     try:
         return read_text(path), source
     except ScenarioError as error:
-        if error.file is not None or is_there(path):
+        if error.file is not None or _is_there(path):
             raise
         found = difflib.get_close_matches(path.name.removesuffix(".yaml").lower(), shipped, n=3)
         hint = f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
         hint = f"; {error.allowed}" if error.allowed.startswith("did you mean") else hint
         problem = f"no such file, and no shipped scenario of this name{hint}"
         raise ScenarioError("scenario", source, problem, "a path, or a name that `netsim list` shows") from error
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is something of this name; a name that the file system does not take is of nothing."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def full_tree(text: str, file: str, settings: Sequence[str] = ()) -> Any:

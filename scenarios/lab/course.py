@@ -126,7 +126,7 @@ def settings_of(defined: Notebook) -> Notebook:
     return {k: one for k, one in defined.items() if isinstance(one, kinds) and not k.startswith((FIELD, "_"))}
 
 
-class Keeper:
+class _Keeper:
     """Who adds the answers of one student to the sheet in `folder`. Lessons that are open at once take turns."""
 
     def __init__(self, folder: Path, sheet: "Sheet") -> None:
@@ -158,23 +158,18 @@ class Keeper:
                 longer.write(self.path)
 
 
-keeper: Keeper | None = None
+keeper: _Keeper | None = None
 """Who keeps answers; None where nobody asked for it."""
 
 
-def keep(folder: Path, student: str | None) -> Keeper:
-    """Keep answers from now on, in the sheet of a folder, or in a new one of this student."""
-    global keeper  # the lessons run in threads of this process
-    keeper = Keeper(folder, joined_or_begun(folder, student))
-    return keeper
-
-
-def joined_or_begun(folder: Path, student: str | None) -> "Sheet":
-    """The sheet that is in a folder, whoever's key made its challenges, or a new one.
+def keep(folder: Path, student: str | None) -> _Keeper:
+    """Keep answers from now on, in the sheet of a folder, whoever's key made its challenges, or in a new one.
 
     You get a `ScenarioError` where the sheet is another student's or was edited, or where there is neither a sheet
     nor a name.
     """
     from scenarios.challenge.sheet import begun, joined
 
-    return joined(folder, student) or begun(folder, student, None)
+    global keeper  # the lessons run in threads of this process
+    keeper = _Keeper(folder, joined(folder, student) or begun(folder, student, None))
+    return keeper

@@ -3,7 +3,6 @@ sets, why, and what to do next."""
 
 import math
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +26,7 @@ _TRIALS = 20_000
 
 
 @dataclass(frozen=True)
-class Step:
+class _Step:
     """What to try next: in words, and the command, or the option of the same command, that does it, if any."""
 
     words: str
@@ -38,9 +37,10 @@ def says(entry: Entry) -> str:
     """The verdict in a sentence."""
     claimed = findings.claimed(entry)
     claim = "the claim" if claimed is None else f"the claim ε = {show(claimed)}"
+    instead = "" if claimed is None else f", not {show(claimed)} as claimed"
     words = {
         "refuted": f"{claim} is false",
-        "unprotected": f"private data leaves in a message without noise: ε is ∞{_not_as(claimed)}",
+        "unprotected": f"private data leaves in a message without noise: ε is ∞{instead}",
         ELSEWHERE: f"{claim} holds here, but not for everybody that it speaks of",
         "proven": f"{claim} is true, for every pair of data sets that it allows",
         "consistent": f"nothing found is against {claim}, which is no proof",
@@ -52,10 +52,6 @@ def says(entry: Entry) -> str:
     }
     nothing = "nothing was tested" if claimed is None else f"{claim} was not tested"
     return f"{findings.capitalized(words.get(word(entry), nothing))}."
-
-
-def _not_as(claimed: float | None) -> str:
-    return "" if claimed is None else f", not {show(claimed)} as claimed"
 
 
 def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
@@ -112,12 +108,12 @@ def why(results: Results, entry: AlgorithmResult) -> str:
 
 
 # ── what to do next ─────────────────────────────────────────────────────────────────────────────────────
-def next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = None) -> list[Step]:
+def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = None) -> list[_Step]:
     """What to try next, the most telling first; files are those of `folder`, None: of the one where the reader is."""
     audit = entry.audit
     if not isinstance(audit, AuditResult):
         return []
-    found: list[Step] = []
+    found: list[_Step] = []
     if audit.witness is not None:
         place = audit.witness if folder is None else str(folder / audit.witness)
         found.append(see(audit.epsilon_claimed, place))
@@ -125,25 +121,25 @@ def next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = N
     most = audit.bound.epsilon if audit.bound is not None else math.inf
     if audit.verdict == "unprotected":
         name = next((one.name for one in audit.unprotected_fields if one.name), "")
-        found.append(Step(f"Add noise to {f'‘{name}’' if name else 'that message'}, or do not send it"))
+        found.append(_Step(f"Add noise to {f'‘{name}’' if name else 'that message'}, or do not send it"))
     elif audit.verdict == "refuted":
         costs = f"a claim of ε = {_above(most)} would hold" if 0 < most < math.inf else "claim more"
-        found.append(Step(f"Claim what is true: {costs}; or use more noise"))
+        found.append(_Step(f"Claim what is true: {costs}; or use more noise"))
     elif audit.verdict == "vacuous":
-        found.append(Step("Use more noise or fewer rounds, until the claim is small enough to mean something"))
+        found.append(_Step("Use more noise or fewer rounds, until the claim is small enough to mean something"))
     elif audit.verdict == "undefined":
-        found.append(Step("Choose parameters within the conditions of the formula"))
+        found.append(_Step("Choose parameters within the conditions of the formula"))
     elif audit.verdict == "no claim" and own:
-        found.append(Step("Test a number", "--epsilon E, or write its claim()"))
+        found.append(_Step("Test a number", "--epsilon E, or write its claim()"))
     if audit.verdict in ("consistent", "underpowered"):
         found += _harder(results, audit)
     return found + (_elsewhere(results, audit) if own and audit.verdict not in BROKEN else [])
 
 
-def see(claimed: float | None, place: Path | str) -> Step:
+def see(claimed: float | None, place: Path | str) -> _Step:
     """The command that replays a transcript which breaks a claim, or shows that nothing is protected."""
     what = "it" if claimed is None or math.isinf(claimed) else "how the claim breaks"
-    return Step(f"See {what} in one run, message by message", f"netsim witness {shlex.quote(str(place))}")
+    return _Step(f"See {what} in one run, message by message", f"netsim witness {shlex.quote(str(place))}")
 
 
 def _above(epsilon: float) -> str:
@@ -152,50 +148,44 @@ def _above(epsilon: float) -> str:
     return show(math.ceil(epsilon / unit - 1e-9) * unit)
 
 
-def _harder(results: Results, audit: AuditResult) -> list[Step]:
+def _harder(results: Results, audit: AuditResult) -> list[_Step]:
     """The same claim, tried harder."""
-    spec, found = results.scenario.audit, list[Step]()
+    spec, found = results.scenario.audit, list[_Step]()
     if 4 * audit.trials <= _TRIALS:
-        found.append(Step("Record more runs", f"-o audit.trials={4 * audit.trials}"))
+        found.append(_Step("Record more runs", f"-o audit.trials={4 * audit.trials}"))
     if spec is None or spec.search is None or spec.search.candidates < 200:
-        found.append(Step("Try more pairs of data sets", "-o 'audit.search={candidates: 200, transcripts: 32}'"))
+        found.append(_Step("Try more pairs of data sets", "-o 'audit.search={candidates: 200, transcripts: 32}'"))
     return found
 
 
-def _elsewhere(results: Results, audit: AuditResult) -> list[Step]:
+def _elsewhere(results: Results, audit: AuditResult) -> list[_Step]:
     """Other data sets, and another agent; a proof is of all of these within the adjacency, and of every agent."""
-    spec, found = results.scenario.audit, list[Step]()
+    spec, found = results.scenario.audit, list[_Step]()
     if spec is None or spec.adjacency != "agent":
-        found.append(Step("Let all data of the agent differ, in place of one record", "-o audit.adjacency=agent"))
+        found.append(_Step("Let all data of the agent differ, in place of one record", "-o audit.adjacency=agent"))
     if audit.verdict == "proven":
         return found
     moved = audit.search is not None and audit.search.moved_both
     if not moved and (spec is None or isinstance(spec.adjacency, str)):
         size = audit.claim.gradient_change
         change = f"{size:.6g}" if math.isfinite(size) else "10"
-        found.append(Step("State by how much its gradient may differ", f"-o 'audit.adjacency={{change: {change}}}'"))
+        found.append(_Step("State by how much its gradient may differ", f"-o 'audit.adjacency={{change: {change}}}'"))
     agents = results.problem.agents if results.problem is not None else 0
     if agents > 1:
-        found.append(Step("Audit another agent", f"-o audit.agent={(audit.loss_breakdown.agent + 1) % agents}"))
+        found.append(_Step("Audit another agent", f"-o audit.agent={(audit.loss_breakdown.agent + 1) % agents}"))
     return found
 
 
-def all_steps(results: Results, folder: Path | None = None) -> list[Step]:
+def all_steps(results: Results, folder: Path | None = None) -> list[_Step]:
     """The steps of all algorithms, each once; of several algorithms with the names of those that it is for."""
     audited = [one for one in results.algorithms if isinstance(one.audit, AuditResult)]
-    names: dict[Step, list[str]] = {}
+    names: dict[_Step, list[str]] = {}
     for entry in audited:
-        for step in next_steps(results, entry, folder):
+        for step in _next_steps(results, entry, folder):
             names.setdefault(step, []).append(entry.name)
     return [
         step
         if len(who) == len(audited)
-        else Step(f"{', '.join(who)}: {step.words[:1].lower()}{step.words[1:]}", step.command)
+        else _Step(f"{', '.join(who)}: {step.words[:1].lower()}{step.words[1:]}", step.command)
         for step, who in names.items()
     ]
-
-
-def legend(entries: Sequence[AlgorithmResult]) -> list[str]:
-    """The three epsilons in words, where a table has them."""
-    audited = any(isinstance(one.audit, AuditResult) for one in entries)
-    return [f"{name} is {words}." for name, words in EPSILONS.items()] if audited else []

@@ -92,8 +92,9 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
     tabled = console.width >= _TABLED and len(results.algorithms) > 1
     if len(results.algorithms) > 1:
         console.print(fitted([*columns, Column("verdict", marked, whole=True)], console))
-    for text in plain_words.legend(results.algorithms) if tabled else ():
-        line(text, style="dim", soft_wrap=False)
+    if tabled and any(isinstance(one.audit, AuditResult) for one in results.algorithms):
+        for name, words in plain_words.EPSILONS.items():
+            line(f"{name} is {words}.", style="dim", soft_wrap=False)
     console.print()
     if any(entry.outside_model for entry in results.algorithms):
         line("* outside the paper's threat model: an active adversary interfered")

@@ -4,7 +4,7 @@ import math
 from typing import Literal
 
 from attacks.audit.accounting.intervals import Interval
-from attacks.audit.branches.unrun import UnrunLines
+from attacks.audit.branches.watched import UnrunLines
 from attacks.audit.games.power import Prospect
 from attacks.audit.loss.exact import Level
 from attacks.audit.loss.wire_fields import Cause

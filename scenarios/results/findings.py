@@ -142,18 +142,6 @@ def listener(results: Results) -> str:
     return "adversary" if inside or _on_radio(results) else "eavesdropper"
 
 
-def learned_nothing(gradients: GradientScores) -> bool:
-    """Whether most estimates are no better than 0, or than the gradient of the public quadratic term."""
-    guess = 1.0 if gradients.baseline is None else min(1.0, gradients.baseline)
-    return gradients.median is not None and gradients.median >= guess
-
-
-def misled(gradients: GradientScores) -> bool:
-    """Whether most estimates are the gradient itself, and some are not: the median alone would hide them."""
-    middle, worst = gradients.median, gradients.worst
-    return middle is not None and worst is not None and middle < EXACT_GRADIENT <= worst
-
-
 def deadline_note(results: Results, entry: AlgorithmResult) -> str | None:
     """Why nothing, or only what passes the adversary's own doors, was inferred from exchanges with a deadline."""
     network, curve = results.network, entry.convergence

@@ -69,7 +69,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
             raise error if error.field.startswith("algorithm.") else error.under(FIELD) from None
         except (Exception, SystemExit) as error:
             raise ScenarioError(FIELD, self.parameters, f"{type(error).__name__}: {error}") from error
-        check_acts(made, FIELD)
+        _check_acts(made, FIELD)
         if epsilon is None and found.claim is not Algorithm.claim:
             self._claims(made, ground)
         return made
@@ -138,11 +138,11 @@ def claiming(algorithm: Algorithm, epsilon: float | None, delta: float) -> Algor
     """The algorithm with what its class does not say itself; where an ε is named, that is claimed of a whole run."""
     made = copy.copy(algorithm)
     object.__setattr__(made, "__class__", _suited(type(algorithm), epsilon, delta, "claimed by hand"))
-    check_acts(made, "algorithm")
+    _check_acts(made, "algorithm")
     return made
 
 
-def check_acts(algorithm: Algorithm, field: str) -> None:
+def _check_acts(algorithm: Algorithm, field: str) -> None:
     """Raise a `ScenarioError` for an algorithm whose agents are never active; `field` has its parameters."""
     if algorithm.horizon is not None and algorithm.horizon < 1:
         name = type(algorithm).__name__

@@ -24,7 +24,7 @@ from typing import Any, cast
 from netsim.algorithms import Algorithm
 from netsim.errors import ScenarioError, meant
 from netsim.files import check_regular
-from scenarios.files.code import announce
+from scenarios.files import CODE_LISTENERS
 
 OURS = ("netsim", "attacks", "scenarios")
 Sources = Mapping[Path, bytes]
@@ -259,7 +259,7 @@ def _run(place: str, texts: _Texts) -> ModuleType:
         raise ScenarioError(FIELD, place, "cannot be loaded as Python", FORM)
     module = module_from_spec(spec)
     _reachable(Path(file).parent)
-    announce(place, file)
+    _announce(place, file)
     sys.modules[name] = module
     writes = sys.dont_write_bytecode
     sys.dont_write_bytecode = True  # nor is what it imports from beside it
@@ -280,13 +280,19 @@ def _run(place: str, texts: _Texts) -> ModuleType:
     return module
 
 
+def _announce(place: str, what: str) -> None:
+    """Say that this code is run now."""
+    for listener in CODE_LISTENERS:
+        listener(place, what)
+
+
 def _imported(place: str, name: str) -> ModuleType:
     _reachable(Path.cwd())
     try:
         if name not in sys.modules:
             _check_found(name)
             if name.partition(".")[0] not in OURS:
-                announce(place, name)
+                _announce(place, name)
         module = importlib.import_module(name)
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
@@ -401,7 +407,7 @@ def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
     return frames[first:]
 
 
-def own_lines(error: BaseException) -> list[traceback.FrameSummary]:
+def _own_lines(error: BaseException) -> list[traceback.FrameSummary]:
     """Those of them that are in files of the user's."""
     return [one for one in own_frames(error) if _is_loaded(one.filename)]
 
@@ -411,7 +417,7 @@ def add_place(error: BaseException) -> str:
     `ScenarioError` without a file as its file and line, else as a note, which is returned."""
     origin, own = cast("BaseException | None", error), list[traceback.FrameSummary]()
     while origin is not None and not own:
-        own = own_lines(origin)
+        own = _own_lines(origin)
         origin = origin.__cause__ or origin.__context__
     if not own:
         return ""

@@ -12,10 +12,9 @@ from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from attacks.audit.branches.code import FunctionNode, Own, OwnCode, functions_in
-from attacks.audit.branches.harmless import Harmless, jumps, name_of
 from attacks.audit.branches.levels import Level, Levels
 
 TOOK = "__netsim_took__"
@@ -36,9 +35,15 @@ _SIMPLE = (
     ast.unaryop, ast.boolop,
 )  # fmt: skip
 """What may be evaluated once more."""
+_SILENT = frozenset(["print", "warn", "debug", "info", "warning", "error", "exception", "log", "estimate"])
+"""Calls that tell whoever runs the code, and no agent."""
+_PORT = frozenset(
+    ["send", "broadcast", "exchange", "receive", "privatize", "split", "gradient", "proximal", "perturbed_proximal"]
+)
+_JUMPS = ast.Return | ast.Break | ast.Continue
 
 
-class Way(NamedTuple):
+class _Way(NamedTuple):
     """One way of a branch: the lines that are run on it, from first to last, or `skipped`: none of their own."""
 
     first: int
@@ -53,7 +58,7 @@ class Branch:
     file: str
     line: int
     test: str
-    ways: tuple[Way | None, Way | None]
+    ways: tuple[_Way | None, _Way | None]
 
     @property
     def where(self) -> str:
@@ -61,69 +66,72 @@ class Branch:
         return Path(self.file).name
 
 
-@dataclass(eq=False)
-class _Wrapped:
-    """What reports a branch, by number: an expression, or the start of a body and what comes before it."""
-
-    expressions: dict[ast.expr, tuple[int, list[_Beside]]]
-    masks: dict[ast.expr, tuple[int, list[_Beside]]]
-    bodies: list[tuple[list[ast.stmt], int, bool]]
-
-
-class Found(NamedTuple):
-    """Branches, in order, and the trees of their files, in which they report to `TOOK`."""
-
-    branches: tuple[Branch, ...]
-    code: OwnCode
-
-    @classmethod
-    def of(cls, code: OwnCode) -> "Found":
-        """Those of own code; its trees are changed."""
-        levels, harmless, branches = Levels(code), Harmless(code), list[Branch]()
-        wrapped = _Wrapped({}, {}, [])
-        inside = {inner for own in code.functions for inner in functions_in(own.node) if inner is not own.node}
-        for own in sorted(code.functions, key=lambda one: (one.file, one.node.lineno, one.node.col_offset)):
-            if own.node not in inside:
-                _Finder(levels, harmless, own, branches, wrapped).find()
-        for body, number, answer in wrapped.bodies:
-            report = ast.Expr(_call(number, [], ast.Constant(answer), mask=False))
-            body.insert(0, ast.fix_missing_locations(ast.copy_location(report, body[0])))
-        for tree in code.trees.values() if branches else ():
-            _Wrapper(wrapped).visit(tree)
-            ast.fix_missing_locations(tree)
-        return cls(tuple(branches), code)
+def find_branches(code: OwnCode) -> tuple[Branch, ...]:
+    """Branches of own code, in order; the trees of its files are changed, and report them to `TOOK`."""
+    levels, harmless, branches = Levels(code), _Harmless(code), list[Branch]()
+    reports = _Reports()
+    inside = {inner for own in code.functions for inner in functions_in(own.node) if inner is not own.node}
+    for own in sorted(code.functions, key=lambda one: (one.file, one.node.lineno, one.node.col_offset)):
+        if own.node not in inside:
+            _Finder(levels, harmless, own, branches, reports).find()
+    for tree in code.trees.values() if branches else ():
+        ast.fix_missing_locations(reports.visit(tree))
+    return tuple(branches)
 
 
+class _Reports(ast.NodeTransformer):
+    """Puts calls of `TOOK` around expressions, and before statements."""
+
+    def __init__(self) -> None:
+        self.asked: dict[tuple[ast.expr, bool], tuple[int, list[_Beside]]] = {}
+        """Expressions, as masks or not: the number of the branch, and what decides beside it."""
+        self.reached: dict[ast.stmt, list[tuple[int, bool]]] = {}
+        """Statements: the numbers of branches, and the answers that they have been given where it is reached."""
+
+    def visit(self, node: ast.AST) -> Any:
+        """The node, and what reports."""
+        self.generic_visit(node)
+        if isinstance(node, ast.expr):
+            out: ast.expr = node
+            for mask in (True, False):
+                if (node, mask) in self.asked:
+                    out = ast.copy_location(_call(*self.asked[node, mask], out, mask=mask), node)
+            return out
+        if isinstance(node, ast.stmt) and node in self.reached:
+            calls = [_call(number, [], ast.Constant(answer), mask=False) for number, answer in self.reached[node]]
+            return [*(ast.copy_location(ast.Expr(call), node) for call in calls), node]
+        return node
+
+
+@dataclass
 class _Finder:
     """Finds the branches of one function."""
 
-    def __init__(
-        self, levels: Levels, harmless: Harmless, own: Own, branches: list[Branch], wrapped: _Wrapped
-    ) -> None:
-        self._levels, self._silence, self._own = levels, harmless, own
-        self._branches, self._wrapped = branches, wrapped
+    levels: Levels
+    harmless: "_Harmless"
+    own: Own
+    branches: list[Branch]
+    reports: _Reports
 
     def find(self) -> None:
         """Note all of them."""
-        node = self._own.node
+        node = self.own.node
         if isinstance(node, ast.Lambda):
             self._value(node.body)
         else:
             self._block(node.body)
 
     def _level(self, e: ast.expr) -> Level:
-        return self._levels.of(e, self._own.node)
+        return self.levels.of(e, self.own.node)
 
     def _harmless(self, body: list[ast.stmt], level: Level) -> bool:
-        return self._silence.body(body, level, self._own)
+        return self.harmless.body(body, level, self.own)
 
-    def _note(self, at: ast.AST, test: str, ways: tuple[Way | None, Way | None]) -> int | None:
-        if ways == (None, None):
-            return None
+    def _note(self, at: ast.AST, test: str, ways: tuple[_Way | None, _Way | None]) -> int:
         test = " ".join(test.split())
         test = test if len(test) <= _LONG else f"{test[: _LONG - 1]}…"
-        self._branches.append(Branch(self._own.file, getattr(at, "lineno", 0), test, ways))
-        return len(self._branches) - 1
+        self.branches.append(Branch(self.own.file, getattr(at, "lineno", 0), test, ways))
+        return len(self.branches) - 1
 
     # ── statements ──────────────────────────────────────────────────────────────────────────────────────
     def _block(self, body: list[ast.stmt]) -> None:
@@ -132,51 +140,56 @@ class _Finder:
 
     def _statement(self, s: ast.stmt, block: list[ast.stmt]) -> None:
         match s:
-            case ast.If():
+            case ast.If() | ast.While():
                 self._tested(s, block)
-                self._block(s.body)
-                self._block(s.orelse)
-            case ast.While():
-                self._tested(s, block)
-                self._past(s, block)
-                self._block(s.body)
-                self._block(s.orelse)
             case ast.For() | ast.AsyncFor():
                 self._value(s.iter)
-                if (level := self._level(s.iter)) > Level.PUBLIC and not self._harmless(s.body, level):
-                    number = self._note(s, f"for … in {ast.unparse(s.iter)}", (None, _lines(s.body)))
-                    self._bodies(number, block, s, s.body)
-                self._past(s, block)
-                self._block(s.body)
-                self._block(s.orelse)
+                self._way(s, f"for … in {ast.unparse(s.iter)}", self._level(s.iter), s.body, s)
             case ast.With() | ast.AsyncWith():
                 for item in s.items:
                     self._value(item.context_expr)
-                self._block(s.body)
             case ast.Try() | ast.TryStar():
-                self._try(s)
+                for handler in s.handlers:
+                    level = Level.PRIVATE
+                    if isinstance(s, ast.Try):
+                        level = self.levels.of_try(s, handler, self.own.node)
+                    what = "" if handler.type is None else f" {ast.unparse(handler.type)}"
+                    self._way(handler, f"except{what}", level, handler.body, s.body[0])
             case ast.Match():
-                self._match(s, block)
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self._block(s.body)
-            case ast.Assert() if not self._silence.assertions:
-                self._choice(s.test, s)
-            case ast.Raise() | ast.Assert():
+                self._value(s.subject)
+                for case in s.cases:
+                    level = max(self._level(one) for one in (s.subject, case.guard) if one is not None)
+                    self._way(case.pattern, f"case {ast.unparse(case.pattern)}", level, case.body, s)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Raise():
                 pass
-            case _ if self._silence.silent(s):
+            case ast.Assert():
+                if not self.harmless.assertions:
+                    self._choice(s.test, s)
+            case _ if self.harmless.silent(s):
                 pass
             case _:
                 for one in ast.iter_child_nodes(s):
                     if isinstance(one, ast.expr):
                         self._value(one)
+        if isinstance(s, ast.While | ast.For | ast.AsyncFor):
+            self._past(s, block)
+        for body in () if isinstance(s, ast.ClassDef) else _blocks(s):
+            self._block(body)
+
+    def _way(self, at: ast.AST, test: str, level: Level, body: list[ast.stmt], before: ast.stmt) -> None:
+        """A body that a question of this level decides reports that it is run; what is before it, that it may be."""
+        if level > Level.PUBLIC and not self._harmless(body, level):
+            number = self._note(at, test, (None, _lines(body)))
+            self.reports.reached.setdefault(body[0], []).append((number, True))
+            self.reports.reached.setdefault(before, []).append((number, False))
 
     def _tested(self, s: ast.If | ast.While, block: list[ast.stmt]) -> None:
         """Branches of a test that decides whether a body is run."""
         level = self._level(s.test)
-        if level is Level.PUBLIC or any(self._silence.ends(one, self._own) for one in (s.body, s.orelse)):
+        if level is Level.PUBLIC or any(self.harmless.ends(one, self.own) for one in (s.body, s.orelse)):
             return
         other = s.orelse
-        if isinstance(s, ast.While) or jumps(s.body[-1]):
+        if isinstance(s, ast.While) or isinstance(s.body[-1], _JUMPS):
             other = [*s.orelse, *_after(s, block)]
         yes = None if self._harmless(s.body, level) else _lines(s.body)
         if other:
@@ -190,12 +203,10 @@ class _Finder:
             both = (yes or no, yes or no) if turned is None else (yes, no) if turned else (no, yes)
             self._ask(leaf, both, beside)
 
-    def _ask(self, leaf: ast.expr, ways: tuple[Way | None, Way | None], beside: Iterable[_Beside]) -> None:
+    def _ask(self, leaf: ast.expr, ways: tuple[_Way | None, _Way | None], beside: Iterable[_Beside]) -> None:
         """A question of a test, unless public numbers decide it; where those `beside` decide, it does not count."""
-        if self._level(leaf) > Level.PUBLIC and not _sign_of_size(leaf, self._own.node):
-            number = self._note(leaf, ast.unparse(leaf), ways)
-            if number is not None:
-                self._wrapped.expressions[leaf] = number, self._public(beside)
+        if self._level(leaf) > Level.PUBLIC and not _sign_of_size(leaf, self.own.node):
+            self.reports.asked[leaf, False] = self._note(leaf, ast.unparse(leaf), ways), self._public(beside)
 
     def _public(self, beside: Iterable[_Beside]) -> list[_Beside]:
         return [
@@ -209,9 +220,8 @@ class _Finder:
         after = _after(s, block)
         endless = isinstance(s, ast.While) and isinstance(s.test, ast.Constant)
         breaks = any(isinstance(one, ast.Break) for one in ast.walk(s))
-        if endless and breaks and not self._harmless(after, Level.PRIVATE):
-            number = self._note(after[0], "the end of the loop before them", (None, _lines(after)))
-            self._bodies(number, block, s, _At(block, after[0]))
+        if endless and breaks and after:
+            self._way(after[0], "the end of the loop before them", Level.PRIVATE, after, s)
 
     def _inner(self, test: ast.expr) -> None:
         """Branches inside the parts of a test; whether all or some of a mask are true is the test itself."""
@@ -220,41 +230,10 @@ class _Finder:
                 if isinstance(one, ast.expr):
                     self._value(one, masks=False)
 
-    def _try(self, s: ast.Try | ast.TryStar) -> None:
-        for handler in s.handlers:
-            level = Level.PRIVATE
-            if isinstance(s, ast.Try):
-                level = self._levels.of_try(s, handler, self._own.node)
-            if level is Level.PUBLIC or self._harmless(handler.body, level):
-                continue
-            what = "" if handler.type is None else f" {ast.unparse(handler.type)}"
-            number = self._note(handler, f"except{what}", (None, _lines(handler.body)))
-            self._bodies(number, s.body, s.body[0], handler.body)
-        for part in (s.body, *(handler.body for handler in s.handlers), s.orelse, s.finalbody):
-            self._block(part)
-
-    def _match(self, s: ast.Match, block: list[ast.stmt]) -> None:
-        level = self._level(s.subject)
-        self._value(s.subject)
-        for case in s.cases:
-            guard = Level.PUBLIC if case.guard is None else self._level(case.guard)
-            if max(level, guard) > Level.PUBLIC and not self._harmless(case.body, max(level, guard)):
-                number = self._note(case.pattern, f"case {ast.unparse(case.pattern)}", (None, _lines(case.body)))
-                self._bodies(number, block, s, case.body)
-        for case in s.cases:
-            self._block(case.body)
-
-    def _bodies(self, number: int | None, block: list[ast.stmt], before: ast.stmt, body: list[ast.stmt]) -> None:
-        """A body reports that it is run, and what comes before it that it may have been."""
-        if number is None:
-            return
-        self._wrapped.bodies.append((body, number, True))
-        self._wrapped.bodies.append((_At(block, before), number, False))
-
     # ── expressions ─────────────────────────────────────────────────────────────────────────────────────
     def _value(self, e: ast.expr, *, masks: bool = True, beside: tuple[_Beside, ...] = ()) -> None:
         """Branches in an expression whose value is used; in `masks` of numbers, too."""
-        if isinstance(e, ast.Call) and self._silence.silent_call(e):
+        if isinstance(e, ast.Call) and self.harmless.silent_call(e):
             return
         match e:
             case ast.IfExp():
@@ -278,10 +257,9 @@ class _Finder:
             case ast.Compare() | ast.BinOp() | ast.Call() if masks and _is_mask(e) and self._level(e) > Level.PUBLIC:
                 if isinstance(e, ast.BinOp):
                     beside = (*beside, *((one, not isinstance(e.op, ast.BitOr)) for one in (e.left, e.right)))
-                if not _sign_of_size(e, self._own.node):
-                    way = Way(e.lineno, e.end_lineno or e.lineno, skipped=True)
-                    if (number := self._note(e, ast.unparse(e), (way, way))) is not None:
-                        self._wrapped.masks[e] = number, self._public(beside)
+                if not _sign_of_size(e, self.own.node):
+                    way = _Way(e.lineno, e.end_lineno or e.lineno, skipped=True)
+                    self.reports.asked[e, True] = self._note(e, ast.unparse(e), (way, way)), self._public(beside)
             case _:
                 pass
         for one in ast.iter_child_nodes(e):
@@ -293,39 +271,83 @@ class _Finder:
     def _choice(self, test: ast.expr, whole: ast.expr | ast.stmt) -> None:
         """Branches of a test that decides which value an expression has."""
         self._inner(test)
-        way = Way(whole.lineno, whole.end_lineno or whole.lineno, skipped=True)
+        way = _Way(whole.lineno, whole.end_lineno or whole.lineno, skipped=True)
         for leaf, _, beside in _leaves(test):
             self._ask(leaf, (way, way), beside)
 
 
-class _At(list[ast.stmt]):
-    """A place in a block, before one of its statements."""
+class _Harmless:
+    """Statements that change nothing of what is sent: a way of a branch that has no others need not be taken."""
 
-    def __init__(self, block: list[ast.stmt], before: ast.stmt) -> None:
-        super().__init__([before])
-        self._block, self._before = block, before
+    def __init__(self, code: OwnCode) -> None:
+        self._own = {name for one in code.functions for name in one.names}
+        self._caught: list[tuple[ast.expr | None, Own]] = []
+        self._procedures = set[ast.AST]()
+        for own in code.functions:
+            nodes = list(ast.walk(own.node))
+            if not any(isinstance(n, ast.Return) and not _nothing(n) for n in nodes):
+                self._procedures.add(own.node)
+            for n in nodes:
+                if isinstance(n, ast.ExceptHandler) and not isinstance(n.body[-1], ast.Raise):
+                    self._caught += [
+                        (one, own) for one in (n.type.elts if isinstance(n.type, ast.Tuple) else [n.type])
+                    ]
+                elif isinstance(n, ast.Call) and _name_of(n.func) == "suppress":
+                    self._caught += [(one, own) for one in n.args]
 
-    def insert(self, index: object, one: ast.stmt) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Put a statement there."""
-        del index
-        self._block.insert(next(k for k, s in enumerate(self._block) if s is self._before), one)
+    def body(self, body: list[ast.stmt], level: Level, own: Own) -> bool:
+        """Whether nothing that is sent is another for this body's being run, or not; a test of this level decides."""
+        return all(self._statement(s, level, own) for s in body)
 
+    def ends(self, body: list[ast.stmt], own: Own) -> bool:
+        """Whether a body does nothing but end the run with an error."""
+        last = body[-1] if body else None
+        return isinstance(last, ast.Raise) and all(self._statement(s, Level.PRIVATE, own) for s in body)
 
-class _Wrapper(ast.NodeTransformer):
-    """Puts calls of `TOOK` around expressions."""
+    def silent(self, s: ast.stmt) -> bool:
+        """Whether a statement says something to nobody but who runs it."""
+        if not isinstance(s, ast.Expr):
+            return isinstance(s, ast.Pass)
+        return isinstance(s.value, ast.Constant) or (isinstance(s.value, ast.Call) and self.silent_call(s.value))
 
-    def __init__(self, wrapped: _Wrapped) -> None:
-        self._wrapped = wrapped
+    def silent_call(self, e: ast.Call) -> bool:
+        """The same of a call."""
+        inside = (_name_of(n.func) for n in ast.walk(e) if isinstance(n, ast.Call) and n is not e)
+        name = _name_of(e.func)
+        return name in _SILENT and name not in self._own and not any(n in _PORT or n in self._own for n in inside)
 
-    def visit(self, node: ast.AST) -> ast.AST:
-        self.generic_visit(node)
-        if not isinstance(node, ast.expr):
-            return node
-        out: ast.expr = node
-        for numbers, mask in ((self._wrapped.masks, True), (self._wrapped.expressions, False)):
-            if node in numbers:
-                out = ast.copy_location(_call(*numbers[node], out, mask=mask), node)
-        return out
+    @property
+    def assertions(self) -> bool:
+        """Whether an assertion that fails ends the run."""
+        return not self._may_be_caught(AssertionError)
+
+    def _statement(self, s: ast.stmt, level: Level, own: Own) -> bool:
+        match s:
+            case ast.Raise():
+                error = s.exc.func if isinstance(s.exc, ast.Call) else s.exc
+                return error is None or not self._may_be_caught(_class(error, own))
+            case ast.Assert():
+                return self.assertions
+            case ast.Import() | ast.ImportFrom():
+                return True
+            case ast.Break() | ast.Continue():
+                return level <= Level.VIEW
+            case ast.Return():
+                return _nothing(s) and level <= Level.VIEW and own.node in self._procedures
+            case ast.If():
+                return self.body(s.body, level, own) and self.body(s.orelse, level, own)
+            case ast.For() | ast.While() | ast.With():
+                return self.body(s.body, level, own)
+            case _:
+                return self.silent(s)
+
+    def _may_be_caught(self, error: type[BaseException] | None) -> bool:
+        """Whether own code goes on after such an error; None: one that is not known."""
+        for one, where in self._caught:
+            kind = None if one is None else _class(one, where)
+            if kind is None or error is None or issubclass(error, kind):
+                return True
+        return False
 
 
 def _call(number: int, beside: list[_Beside], value: ast.expr, *, mask: bool) -> ast.Call:
@@ -333,8 +355,19 @@ def _call(number: int, beside: list[_Beside], value: ast.expr, *, mask: bool) ->
     return ast.Call(ast.Name(TOOK, ast.Load()), [ast.Constant(number), value, ast.Constant(mask), *pairs], [])
 
 
-def _lines(body: list[ast.stmt]) -> Way:
-    return Way(body[0].lineno, max(one.end_lineno or one.lineno for one in body)) if body else Way(0, 0)
+def _lines(body: list[ast.stmt]) -> _Way:
+    return _Way(body[0].lineno, max(one.end_lineno or one.lineno for one in body)) if body else _Way(0, 0)
+
+
+def _blocks(s: ast.AST) -> Iterable[list[ast.stmt]]:
+    """Bodies of a statement, in order."""
+    for _, part in ast.iter_fields(s):
+        for one in cast("list[ast.AST]", part) if isinstance(part, list) else ():
+            if isinstance(one, ast.stmt):
+                yield cast("list[ast.stmt]", part)
+                break
+            if isinstance(one, ast.ExceptHandler | ast.match_case):
+                yield one.body
 
 
 def _after(s: ast.stmt, block: list[ast.stmt]) -> list[ast.stmt]:
@@ -360,7 +393,7 @@ def _leaves(
 
 def _is_mask(e: ast.Compare | ast.BinOp | ast.Call) -> bool:
     if isinstance(e, ast.Call):
-        return name_of(e.func) in _MASKS
+        return _name_of(e.func) in _MASKS
     if isinstance(e, ast.Compare):
         return all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq) for op in e.ops)
     if isinstance(e.op, ast.BitAnd | ast.BitOr):
@@ -393,10 +426,10 @@ def _positive(e: ast.expr, function: FunctionNode, deep: int) -> bool:
     """Whether an expression, as it is written, is of a number that is not below 0."""
     match e:
         case ast.Call():
-            if name_of(e.func) in _POSITIVE:
+            if _name_of(e.func) in _POSITIVE:
                 return True
             of = e.args[:1] or ([e.func.value] if isinstance(e.func, ast.Attribute) else [])
-            return name_of(e.func) in _SUMS and bool(of) and _positive(of[0], function, deep)
+            return _name_of(e.func) in _SUMS and bool(of) and _positive(of[0], function, deep)
         case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=2)):
             return True
         case ast.BinOp(op=ast.Mult() | ast.Add() | ast.Div()):
@@ -413,3 +446,23 @@ def _positive(e: ast.expr, function: FunctionNode, deep: int) -> bool:
             return bool(values) and all(_positive(one, function, deep - 1) for one in values)
         case _:
             return False
+
+
+def _name_of(e: ast.expr) -> str:
+    """The last name of what is called."""
+    return e.attr if isinstance(e, ast.Attribute) else e.id if isinstance(e, ast.Name) else ""
+
+
+def _nothing(s: ast.Return) -> bool:
+    return s.value is None or (isinstance(s.value, ast.Constant) and s.value.value is None)
+
+
+def _class(e: ast.expr, own: Own) -> type[BaseException] | None:
+    """The class of errors that an expression names; None: not known."""
+    found: object = None
+    if isinstance(e, ast.Name):
+        found = own.value(e.id)
+    elif isinstance(e, ast.Attribute) and isinstance(e.value, ast.Name):
+        found = cast("object", getattr(own.value(e.value.id), e.attr, None))
+    known = isinstance(found, type) and issubclass(cast("type[object]", found), BaseException)
+    return cast("type[BaseException]", found) if known else None

@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import TypeVar
 
 from attacks.audit.branches.code import FunctionNode, Own, OwnCode, functions_in
 
@@ -40,6 +41,7 @@ _NETWORK = frozenset(["TimeoutError", "ProtocolError", "NetsimError", "QueueEmpt
 _MUTATORS = frozenset(["append", "extend", "insert", "add", "update", "setdefault", "appendleft", "fill", "put"])
 _WRITERS = frozenset(["setattr", "__setattr__", "copyto", "put", "place", "putmask", "fill_diagonal"])
 _PASSES = 24
+_Key = TypeVar("_Key")
 
 
 @dataclass(eq=False)
@@ -47,154 +49,103 @@ class _Scope:
     """Names of one function and of those inside it: levels, which are the node, and which are functions."""
 
     names: dict[str, Level] = field(default_factory=dict[str, Level])
-    nodes: set[str] = field(default_factory=set[str])
+    nodes: dict[str, Level] = field(default_factory=dict[str, Level])
     functions: dict[str, FunctionNode] = field(default_factory=dict[str, FunctionNode])
+
+
+class _Facts:
+    """What is known of own code: levels of what functions return, of the branches below which they are called, of
+    attributes of whatever, and of how often loops run besides their own test; and which attributes hold the node."""
+
+    def __init__(self, code: OwnCode) -> None:
+        self.code, self.changed = code, False
+        self.scopes = dict[FunctionNode, _Scope]()
+        self.results, self.contexts = dict[FunctionNode, Level](), dict[FunctionNode, Level]()
+        self.attributes, self.nodes = dict[str, Level](), dict[str, Level]()
+        self.loops = dict[ast.AST, Level]()
+        self.bound = {one.node: one.method for one in code.functions}
+        """Whether a function's first parameter is the object whose method it is."""
+        self._by_name = {True: dict[str, list[FunctionNode]](), False: dict[str, list[FunctionNode]]()}
+        for one in sorted(code.functions, key=lambda own: own.node.lineno):
+            for name in one.names:
+                self._by_name[one.method].setdefault(name, []).append(one.node)
+            self._add_scope(one)
+
+    def _add_scope(self, one: Own) -> None:
+        if one.node in self.scopes:
+            return
+        scope = _Scope()
+        for inner in functions_in(one.node):
+            self.scopes[inner] = scope
+            if inner is not one.node and not isinstance(inner, ast.Lambda):
+                scope.functions[inner.name] = inner
+        if "run" in one.names and one.method and len(one.node.args.args) > 1:
+            scope.nodes[one.node.args.args[1].arg] = Level.PRIVATE
+        if one.method and one.node.args.args:
+            scope.names.setdefault(one.node.args.args[0].arg, Level.PUBLIC)
+
+    def raised(self, levels: dict[_Key, Level], key: _Key, level: Level) -> None:
+        """Raise a level; note whether that changed anything."""
+        if level > levels.get(key, -1):
+            levels[key] = level
+            self.changed = True
+
+    def named(self, scope: _Scope, name: str) -> list[FunctionNode]:
+        """Functions that a bare name may stand for."""
+        if name in scope.functions:
+            return [scope.functions[name]]
+        if name in self.code.classes:
+            return self._by_name[True].get("__init__", [])
+        return self._by_name[False].get(name, [])
+
+    def methods(self, name: str) -> list[FunctionNode]:
+        """Methods, and functions of modules, of this name."""
+        return [*self._by_name[True].get(name, ()), *self._by_name[False].get(name, ())]
 
 
 class Levels:
     """Levels of all expressions in an algorithm's own code."""
 
     def __init__(self, code: OwnCode) -> None:
-        self._code = code
-        self._scopes: dict[FunctionNode, _Scope] = {}
-        self._results: dict[FunctionNode, Level] = {}
-        self._contexts: dict[FunctionNode, Level] = {}
-        self._attributes: dict[str, Level] = {}
-        self._nodes: set[str] = set()  # attributes that hold the node
-        self._loops: dict[ast.AST, Level] = {}
-        self._methods: dict[str, list[FunctionNode]] = {}
-        self._free: dict[str, list[FunctionNode]] = {}
-        self._is_method = {one.node: one.method for one in code.functions}
-        self._changed = False
-        for one in sorted(code.functions, key=lambda own: own.node.lineno):
-            for name in one.names:
-                (self._methods if one.method else self._free).setdefault(name, []).append(one.node)
-            self._scope_of(one)
+        self._facts = facts = _Facts(code)
         self._settle()
         for one in code.functions:  # of those that nobody calls by name, nobody knows what they are given
-            scope = self.scope(one.node)
+            scope = facts.scopes[one.node]
             for name in _parameters(one.node):
                 if name not in scope.names and name not in scope.nodes:
-                    self.raised(scope.names, name, Level.PRIVATE)
+                    facts.raised(scope.names, name, Level.PRIVATE)
         self._settle()
 
     def _settle(self) -> None:
         for _ in range(_PASSES):
-            self._changed = False
-            for one in self._code.functions:
-                _Reader(self, one.node).read()
-            if not self._changed:
+            self._facts.changed = False
+            for one in self._facts.code.functions:
+                _Reader(self._facts, one.node).read()
+            if not self._facts.changed:
                 break
 
     def of(self, expression: ast.expr, function: FunctionNode) -> Level:
         """Level of an expression in a function."""
-        return _Reader(self, function).level(expression)
+        return _Reader(self._facts, function).level(expression)
 
     def of_try(self, node: ast.Try, handler: ast.ExceptHandler, function: FunctionNode) -> Level:
         """On what it depends whether a handler runs; errors of the network are its history."""
-        names = {n.id if isinstance(n, ast.Name) else n.attr for n in _types(handler)}
-        if names and names <= _NETWORK and any(isinstance(n, ast.Await) for s in node.body for n in ast.walk(s)):
-            return Level.PUBLIC
-        reader = _Reader(self, function)
-        inside = (n for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name | ast.Call | ast.Await))
-        return max((reader.level(one) for one in inside), default=Level.PUBLIC)
-
-    def _scope_of(self, one: Own) -> None:
-        if one.node in self._scopes:
-            return
-        scope = _Scope()
-        for inner in functions_in(one.node):
-            self._scopes[inner] = scope
-            if inner is not one.node and not isinstance(inner, ast.Lambda):
-                scope.functions[inner.name] = inner
-        if "run" in one.names and one.method and len(one.node.args.args) > 1:
-            scope.nodes.add(one.node.args.args[1].arg)
-        if one.method and one.node.args.args:
-            scope.names.setdefault(one.node.args.args[0].arg, Level.PUBLIC)
-
-    def scope(self, function: FunctionNode) -> _Scope:
-        """The scope of a function."""
-        return self._scopes[function]
-
-    def raised(self, levels: dict[str, Level], name: str, level: Level) -> None:
-        """Raise a level; note whether that changed anything."""
-        if level > levels.get(name, -1):
-            levels[name] = level
-            self._changed = True
-
-    def raise_node(self, nodes: set[str], name: str) -> None:
-        if name not in nodes:
-            nodes.add(name)
-            self._changed = True
-
-    def raise_result(self, table: dict[FunctionNode, Level], node: FunctionNode, level: Level) -> None:
-        if level > table.get(node, -1):
-            table[node] = level
-            self._changed = True
-
-    def raise_loop(self, loop: ast.AST, level: Level) -> None:
-        if level > self._loops.get(loop, Level.PUBLIC):
-            self._loops[loop] = level
-            self._changed = True
-
-    @property
-    def results(self) -> dict[FunctionNode, Level]:
-        """What functions return."""
-        return self._results
-
-    @property
-    def contexts(self) -> dict[FunctionNode, Level]:
-        """Below which branches functions are called."""
-        return self._contexts
-
-    @property
-    def attributes(self) -> dict[str, Level]:
-        """What is assigned to attributes, of whatever."""
-        return self._attributes
-
-    @property
-    def node_attributes(self) -> set[str]:
-        """Attributes that hold the node."""
-        return self._nodes
-
-    def loop(self, loop: ast.AST) -> Level:
-        """On what it depends how often a loop runs, besides its own test."""
-        return self._loops.get(loop, Level.PUBLIC)
-
-    def named(self, scope: _Scope, name: str) -> list[FunctionNode]:
-        """Functions that a bare name may stand for."""
-        if name in scope.functions:
-            return [scope.functions[name]]
-        if name in self._code.classes:
-            return list(self._methods.get("__init__", ()))
-        return self._free.get(name, [])
-
-    def methods(self, name: str) -> list[FunctionNode]:
-        """Methods, and functions of modules, of this name."""
-        return [*self._methods.get(name, ()), *self._free.get(name, ())]
-
-    def bound(self, function: FunctionNode) -> bool:
-        """Whether its first parameter is the object whose method it is."""
-        return self._is_method.get(function, False)
-
-    def is_class(self, name: str) -> bool:
-        """Whether a name is one of own classes."""
-        return name in self._code.classes
+        return _Reader(self._facts, function).handled(node, handler)
 
 
 class _Reader:
     """One reading of a function."""
 
-    def __init__(self, levels: Levels, function: FunctionNode) -> None:
-        self._all, self._function = levels, function
-        self._scope = levels.scope(function)
-        self._context = levels.contexts.get(function, Level.PUBLIC)
+    def __init__(self, facts: _Facts, function: FunctionNode) -> None:
+        self._all, self._function = facts, function
+        self._scope = facts.scopes[function]
+        self._context = facts.contexts.get(function, Level.PUBLIC)
         self._inside: list[ast.AST] = []  # loops
         self._tried = 0
 
     def read(self) -> None:
         if isinstance(self._function, ast.Lambda):
-            self._all.raise_result(self._all.results, self._function, self.level(self._function.body))
+            self._all.raised(self._all.results, self._function, self.level(self._function.body))
             return
         self._defaults(self._function)
         self._block(self._function.body)
@@ -210,7 +161,7 @@ class _Reader:
         self._context = max(before, level)
         if loop is not None:
             self._inside.append(loop)
-            self._context = max(self._context, self._all.loop(loop))
+            self._context = max(self._context, self._all.loops.get(loop, Level.PUBLIC))
         yield
         if loop is not None:
             self._inside.pop()
@@ -225,14 +176,13 @@ class _Reader:
                 self._assign_value(s.target, s.value)
             case ast.AugAssign():
                 self._assign(s.target, max(self.level(s.value), self.level(s.target)))
-            case ast.If():
-                with self._below(self.level(s.test)):
+            case ast.If() | ast.While():
+                loop = s if isinstance(s, ast.While) else None
+                level = self.level(s.test)
+                with self._below(level, loop):
                     self._block(s.body)
+                with self._below(Level.PUBLIC if loop else level):
                     self._block(s.orelse)
-            case ast.While():
-                with self._below(self.level(s.test), s):
-                    self._block(s.body)
-                self._block(s.orelse)
             case ast.For() | ast.AsyncFor():
                 level = self.level(s.iter)
                 with self._below(level, s):
@@ -251,7 +201,7 @@ class _Reader:
                 self._match(s)
             case ast.Return():
                 level = max(Level.PUBLIC if s.value is None else self.level(s.value), self._context)
-                self._all.raise_result(self._all.results, self._function, level)
+                self._all.raised(self._all.results, self._function, level)
                 self._jump(self._inside)
             case ast.Break() | ast.Continue():
                 self._jump(self._inside[-1:])
@@ -269,20 +219,28 @@ class _Reader:
 
     def _jump(self, loops: Iterable[ast.AST]) -> None:
         for loop in loops:
-            self._all.raise_loop(loop, self._context)
+            self._all.raised(self._all.loops, loop, self._context)
 
     def _try(self, s: ast.Try | ast.TryStar) -> None:
         self._tried += 1
         self._block(s.body)
         self._tried -= 1
         for handler in s.handlers:
-            level = Level.PRIVATE if isinstance(s, ast.TryStar) else self._all.of_try(s, handler, self._function)
+            level = Level.PRIVATE if isinstance(s, ast.TryStar) else self.handled(s, handler)
             with self._below(level):
                 if handler.name:
                     self._set(handler.name, level)
                 self._block(handler.body)
         self._block(s.orelse)
         self._block(s.finalbody)
+
+    def handled(self, node: ast.Try, handler: ast.ExceptHandler) -> Level:
+        """On what it depends whether a handler runs."""
+        names = {n.id if isinstance(n, ast.Name) else n.attr for n in _types(handler)}
+        if names and names <= _NETWORK and any(isinstance(n, ast.Await) for s in node.body for n in ast.walk(s)):
+            return Level.PUBLIC
+        inside = [n for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name | ast.Call | ast.Await)]
+        return self._all_of(inside)
 
     def _match(self, s: ast.Match) -> None:
         level = self.level(s.subject)
@@ -312,9 +270,9 @@ class _Reader:
                 self._assign_value(one, part)
         elif self.is_node(value):
             if isinstance(target, ast.Name):
-                self._all.raise_node(self._scope.nodes, target.id)
+                self._all.raised(self._scope.nodes, target.id, Level.PRIVATE)
             elif isinstance(target, ast.Attribute):
-                self._all.raise_node(self._all.node_attributes, target.attr)
+                self._all.raised(self._all.nodes, target.attr, Level.PRIVATE)
         else:
             self._assign(target, self.level(value))
 
@@ -345,7 +303,7 @@ class _Reader:
         """Whether this is the node itself."""
         if isinstance(e, ast.Name):
             return e.id in self._scope.nodes
-        return isinstance(e, ast.Attribute) and e.attr in self._all.node_attributes
+        return isinstance(e, ast.Attribute) and e.attr in self._all.nodes
 
     def level(self, e: ast.expr) -> Level:
         """On what the value may depend; what is inside is noted."""
@@ -391,7 +349,7 @@ class _Reader:
         if known is not None:
             return known
         for function in self._all.named(self._scope, e.id):  # it is handed on, for whoever to call
-            if not self._all.is_class(e.id):
+            if e.id not in self._all.code.classes:
                 self._given(function, None)
         return Level.PUBLIC
 
@@ -449,9 +407,9 @@ class _Reader:
             return Level.PRIVATE if with_node else max(base, of_args)
         for function in targets:
             self._given(function, e)
-            self._all.raise_result(self._all.contexts, function, max(base, self._context))
+            self._all.raised(self._all.contexts, function, max(base, self._context))
         results = (self._all.results.get(function, Level.PUBLIC) for function in targets)
-        made = isinstance(func, ast.Name) and self._all.is_class(func.id)
+        made = isinstance(func, ast.Name) and func.id in self._all.code.classes
         return max(base, *results, *([of_args] if made else []))
 
     def _changed(self, e: ast.expr, level: Level) -> None:
@@ -461,9 +419,9 @@ class _Reader:
 
     def _given(self, function: FunctionNode, call: ast.Call | None) -> None:
         """Parameters get the levels of what a call gives them; of one that is not known, private."""
-        scope, names = self._all.scope(function), _parameters(function)
+        scope, names = self._all.scopes[function], _parameters(function)
         positional = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-        if self._all.bound(function):
+        if self._all.bound.get(function):
             positional, names = positional[1:], names[1:]
         if call is None or any(isinstance(one, ast.Starred) for one in call.args):
             level = Level.PRIVATE if call is None else self._all_of(one for one in call.args if not self.is_node(one))
@@ -478,7 +436,7 @@ class _Reader:
             pairs = [(name, value, self.level(value)) for name, value in found if name is not None]
         for name, value, level in pairs:
             if value is not None and self.is_node(value):
-                self._all.raise_node(scope.nodes, name)
+                self._all.raised(scope.nodes, name, Level.PRIVATE)
             elif name not in scope.nodes:
                 self._all.raised(scope.names, name, level)
 

@@ -1,4 +1,4 @@
-"""Watches which ways the branches of an algorithm's code go, while transcripts are replayed.
+"""Watches which ways the branches of an algorithm's code go while transcripts are replayed; others are not audited.
 
 While it watches, own functions have code in which each branch reports its answer: the same source, compiled with a
 call around each question. Values, and so messages, are the same to the last bit.
@@ -7,10 +7,10 @@ call around each question. Values, and so messages, are the same to the last bit
 import ast
 import builtins
 import marshal
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
@@ -19,12 +19,74 @@ import numpy as np
 import numpy.typing as npt
 
 from attacks.audit.branches.code import OwnCode, functions_of, parts_of
-from attacks.audit.branches.found import TOOK, Branch, Found
+from attacks.audit.branches.found import TOOK, Branch, find_branches
 from attacks.audit.memory import function_in
+from attacks.audit.verdict import Judgement, Verdict
 from netsim.algorithms import Algorithm
 
 _COUNTS = frozenset([bool, int])
 _PLAIN = frozenset([bool, int, float, str, bytes, tuple, list, dict, set, frozenset, type(None)])
+
+
+@dataclass(frozen=True)
+class UnrunLines:
+    """Lines of an algorithm's code that no transcript ran, or that all ran though a branch might skip them."""
+
+    file: str
+    """Name of the file."""
+    first: int
+    """The first line, from 1."""
+    last: int
+    """The last line."""
+    line: int
+    """Line of the branch that decides."""
+    test: str
+    """What it asks, as the code has it."""
+    answer: bool
+    """The answer in all transcripts."""
+    skipped: bool
+    """Whether the lines were run, and never skipped, or never with the other answer."""
+
+    @property
+    def where(self) -> str:
+        """The lines, in words."""
+        lines = f"line {self.first}" if self.first == self.last else f"lines {self.first}–{self.last}"
+        return f"{lines} of {self.file}"
+
+    def __str__(self) -> str:
+        if not self.skipped:
+            return f"{self.where} never ran (`{self.test}`, line {self.line})"
+        return f"{self.where} never ran another way: `{self.test}` was always {str(self.answer).lower()}"
+
+
+def unrun(branches: Sequence[Branch], seen: npt.NDArray[np.bool_]) -> tuple[UnrunLines, ...]:
+    """Ways that were not taken of branches that were asked, those inside others left out."""
+    found = dict[tuple[str, int, int], UnrunLines]()
+    for branch, (no, yes) in zip(branches, seen.tolist(), strict=True):
+        if no == yes:  # both, or nobody asked
+            continue
+        way = branch.ways[not yes]
+        if way is not None:
+            at = branch.where, way.first, way.last
+            found.setdefault(at, UnrunLines(*at, branch.line, branch.test, yes, way.skipped))
+    return tuple(one for _, one in sorted(found.items()))
+
+
+def in_words(found: Iterable[UnrunLines], most: int = 3) -> str:
+    """The first few, and how many more there are."""
+    some = list(found)
+    more = f" ({len(some) - most} more)" if len(some) > most else ""
+    return "; ".join(map(str, some[:most])) + more
+
+
+def judged_of_what_ran(found: Judgement, lines: Sequence[UnrunLines]) -> Judgement:
+    """The judgement, where some lines never ran: a claim that nothing speaks against is underpowered then, unless a
+    bound holds, which reads them for itself."""
+    if not lines or found.verdict not in (Verdict.CONSISTENT, Verdict.UNDERPOWERED):
+        return found
+    remedy = "other data or parameters may run it; a branch on public numbers alone needs no run; else read it"
+    reason = f"Not all of the code was audited: {in_words(lines)}. {remedy[0].upper()}{remedy[1:]}. {found.reason}"
+    return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
 
 
 @dataclass(frozen=True)
@@ -127,18 +189,19 @@ class _Key:
 
 @lru_cache(maxsize=64)
 def _prepared(key: _Key) -> Prepared:
-    found = Found.of(OwnCode.of(key.algorithm))
-    if not found.branches:
+    own_code = OwnCode.of(key.algorithm)
+    branches = find_branches(own_code)
+    if not branches:
         return Prepared()
     codes = {file: list(_codes(compile(tree, file, "exec", dont_inherit=True)))
-             for file, tree in found.code.trees.items()}  # fmt: skip
+             for file, tree in own_code.trees.items()}  # fmt: skip
     watched = list[CodeType]()
-    for own in found.code.functions:
+    for own in own_code.functions:
         code = cast("FunctionType", own.function).__code__
         same = [one for one in codes[own.file] if _same(one, code)]
-        if len(same) == 1 and any(_reports(one) for one in ast.walk(own.node)):
+        if len(same) == 1 and any(isinstance(one, ast.Name) and one.id == TOOK for one in ast.walk(own.node)):
             watched += same
-    return Prepared(found.branches, tuple(map(marshal.dumps, watched)))
+    return Prepared(branches, tuple(map(marshal.dumps, watched)))
 
 
 @lru_cache(maxsize=64)
@@ -147,10 +210,6 @@ def _paired(key: _Key, prepared: Prepared) -> tuple[tuple[FunctionType, CodeType
     codes = [cast("CodeType", marshal.loads(one)) for one in prepared.codes]
     own = functions_of(key.algorithm)
     return tuple((function, code) for function in own for code in codes if _same(code, function.__code__))
-
-
-def _reports(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id == TOOK
 
 
 def _codes(code: CodeType) -> Generator[CodeType]:

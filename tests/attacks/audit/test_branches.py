@@ -1,5 +1,6 @@
 """Code that never ran is not audited: rare branches that would leak, and harmless ones that nothing takes."""
 
+import ast
 import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,8 +11,7 @@ import pytest
 
 from attacks.audit.branches.code import OwnCode
 from attacks.audit.branches.levels import Level, Levels
-from attacks.audit.branches.unrun import in_words
-from attacks.audit.branches.watched import Prepared, Watch, counted, watching
+from attacks.audit.branches.watched import Prepared, Watch, counted, in_words, watching
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.mechanisms import Gaussian
@@ -499,10 +499,12 @@ def test_levels_follow_values_through_calls_and_containers():
     code = OwnCode.of(ByAFlag())
     levels = Levels(code)
     (besides,) = (one.node for one in code.functions if "ByAFlag" in one.function.__qualname__)
-    names = levels.scope(besides).names
-    assert names["state"] is names["gradient"] is Level.PRIVATE
-    assert names["received"] is Level.VIEW
-    assert names["k"] is Level.PUBLIC
+    state, gradient, received, k = (
+        levels.of(ast.Name(name), besides) for name in ("state", "gradient", "received", "k")
+    )
+    assert state is gradient is Level.PRIVATE
+    assert received is Level.VIEW
+    assert k is Level.PUBLIC
 
 
 def test_an_agent_of_the_network_that_is_not_audited_takes_no_branch_for_it():

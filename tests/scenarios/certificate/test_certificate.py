@@ -13,7 +13,7 @@ from scenarios.certificate import certificate as module
 from scenarios.certificate import rows as kinds
 from scenarios.certificate.certificate import Certificate, cases, certify, failures, page, promises, times
 from scenarios.certificate.rows import repeated
-from scenarios.certificate.worlds import SOUND, sound_twin
+from scenarios.certificate.worlds import SOUND
 
 DOCS = Path(__file__).parents[3] / "docs"
 WRITTEN = (DOCS / "certificate.json").read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ def test_the_claims_are_tight():
 def test_a_twin_spends_its_claim_and_no_more(fault):
     """A claim a thousandth below the truth is refuted, so that the true one is as tight as can be. (The largest loss
     of `L1L2MixUp` is rare, and that of Gaussian noise unbounded.)"""
-    world = sound_twin(fault, 2.0)
+    world = SOUND[f"{fault.__name__}, sound"](2.0)
     assert world.truth == world.claim.epsilon == pytest.approx(2.0)
     assert world.audited(100, Streams(0)).judgement.verdict in (Verdict.CONSISTENT, Verdict.PROVEN)
     lower = replace(world, claim=replace(world.claim, epsilon=2.0 * 0.999))

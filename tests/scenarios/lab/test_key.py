@@ -201,10 +201,13 @@ def test_a_question_is_done_once_it_is_right_and_one_wrong_answer_is_not_two() -
     assert not list(found.faults(PUBLIC_KEY))
 
 
-def test_answers_are_kept_beside_challenges_on_one_sheet(lesson: Lesson, tmp_path: Path) -> None:
+def test_answers_are_kept_beside_challenges_on_one_sheet(
+    lesson: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(course, "keeper", None)  # after this test nobody keeps answers
     defined = {**lesson.run(), "__file__": str(lesson.path)}
     for student, right in (("ada", False), (None, True)):
-        kept = course.Keeper(tmp_path / "new", course.joined_or_begun(tmp_path / "new", student))
+        kept = course.keep(tmp_path / "new", student)
         kept.add(defined["question_1"], "9" if right else "8", right, defined)
     assert kept.student == "ada"
     kept.add(object(), "7", True, defined)  # no question of the lesson
@@ -215,9 +218,9 @@ def test_answers_are_kept_beside_challenges_on_one_sheet(lesson: Lesson, tmp_pat
     assert found.has("first-flag")
     assert examined(found, [lesson]) == ([], [])
     with pytest.raises(ScenarioError, match="is of student 'ada'"):
-        course.joined_or_begun(tmp_path / "new", "emmy")
+        course.keep(tmp_path / "new", "emmy")
     with pytest.raises(ScenarioError, match="missing"):
-        course.joined_or_begun(tmp_path / "other", None)
+        course.keep(tmp_path / "other", None)
 
 
 def test_answers_are_checked_with_the_challenges_command(lesson: Lesson, tmp_path: Path) -> None:
@@ -271,8 +274,12 @@ def test_what_does_not_go_together_is_told(words: list[str], said: str, tmp_path
     assert not list(tmp_path.iterdir())
 
 
-def test_a_sheet_that_was_edited_is_not_added_to(lesson: Lesson, tmp_path: Path) -> None:
-    kept = course.Keeper(tmp_path, sheet(("question_2", "no", {})))
+def test_a_sheet_that_was_edited_is_not_added_to(
+    lesson: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(course, "keeper", None)  # after this test nobody keeps answers
+    sheet(("question_2", "no", {})).write(tmp_path / SHEET)
+    kept = course.keep(tmp_path, None)
     replace(sheet(), seal="0" * 32).write(tmp_path / SHEET)
     defined = {**lesson.run(), "__file__": str(lesson.path)}
     with pytest.raises(ScenarioError, match="altered or removed"):
