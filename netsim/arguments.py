@@ -23,7 +23,7 @@ from typing import (
 
 import numpy as np
 
-from netsim.errors import ScenarioError, together
+from netsim.errors import ScenarioError, a_or_an, together, what
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -212,24 +212,6 @@ def _has(value: object, name: str) -> bool:
     return hasattr(type(value), name) or name in getattr(value, "__dict__", ()) or hasattr(value, name)
 
 
-def what(value: object) -> str:
-    """What a value is, in words, for a message that says what was to be in its place."""
-    if value is None:
-        return "there is no value"
-    if inspect.iscoroutine(value):
-        return "is a coroutine: is an `await` missing?"
-    if isinstance(value, type):
-        return f"is the class {value.__name__}, and no object of it"
-    if inspect.isroutine(value):
-        return f"is the function {getattr(value, '__name__', '')}"
-    name = type(value).__name__
-    return f"is {_a({'bool': 'truth value', 'str': 'text'}.get(name, name))}"
-
-
-def _a(noun: str) -> str:
-    return f"{'an' if noun[0] in 'AEIOaeio' else 'a'} {noun}"
-
-
 def _wanted(form: Any) -> str:
     """What an annotation allows, with an example where there is one."""
     origin, inner = get_origin(form), get_args(form)
@@ -251,7 +233,7 @@ def _wanted(form: Any) -> str:
     if not isinstance(form, type):
         return str(form).replace("typing.", "")
     name = form.__name__
-    return f"{_a(name)}, such as {EXAMPLES[name]}" if name in EXAMPLES else _a(name)
+    return f"{a_or_an(name)}, such as {EXAMPLES[name]}" if name in EXAMPLES else a_or_an(name)
 
 
 def _short(hint: Any) -> str:

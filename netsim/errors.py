@@ -1,6 +1,7 @@
 """Exceptions that netsim raises on purpose: one small tree, and the remedy when an optional extra is missing."""
 
 import difflib
+import inspect
 import re
 import reprlib
 from collections.abc import Iterable, Sequence
@@ -31,6 +32,25 @@ def meant(written: str, known: Iterable[str]) -> str:
     """The end of a message about a name that is none of these: the nearest, if one is near."""
     near = difflib.get_close_matches(written, [*known], n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def what(value: object) -> str:
+    """What a value is, in words, for a message that says what was to be in its place."""
+    if value is None:
+        return "there is no value"
+    if inspect.iscoroutine(value):
+        return "is a coroutine: is an `await` missing?"
+    if isinstance(value, type):
+        return f"is the class {value.__name__}, and no object of it"
+    if inspect.isroutine(value):
+        return f"is the function {getattr(value, '__name__', '')}"
+    name = type(value).__name__
+    return f"is {a_or_an({'bool': 'truth value', 'str': 'text'}.get(name, name))}"
+
+
+def a_or_an(noun: str) -> str:
+    """A noun with its article."""
+    return f"{'an' if noun[0] in 'AEIOaeio' else 'a'} {noun}"
 
 
 class NetsimError(Exception):

@@ -20,8 +20,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 from netsim.algorithms.algorithm import Algorithm
-from netsim.arguments import check_types, what
-from netsim.errors import NetsimError, ProtocolError, ScenarioError, meant
+from netsim.arguments import check_types
+from netsim.errors import NetsimError, ProtocolError, ScenarioError, meant, what
 from netsim.node import Node
 
 PACKAGE = Path(__file__).parent

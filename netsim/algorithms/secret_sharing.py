@@ -310,7 +310,7 @@ class SumOfReleasedStates(SumOfStates):
             for row in apart if k + 1 < self.rounds else ():
                 drawn = node.privatize(node.zeros(), noise)
                 noisy = [v + share * drawn for v, share in zip(noisy, row.tolist(), strict=True)]
-            gradients = [self.objectives[j].gradient(v) for j, v in zip(honest, noisy, strict=True) if j != node.id]
+            gradients = [self.objectives[j].gradient(noisy[i]) for i, j in enumerate(honest) if j != node.id]
             gradients.insert(own, await node.gradient(noisy[own]))
             states = [mean - self.step(k) * gradient for gradient in gradients]
             node.estimate(states[own])

@@ -13,10 +13,10 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 from scipy import special
 
-from netsim.arguments import what as kind_of
 from netsim.arrays import Array
 from netsim.bounds import LARGEST
 from netsim.errors import PrivacyError
+from netsim.errors import what as kind_of
 
 Scale = float | Array
 """One number for all coordinates, or an array that broadcasts against (replicas, dimension)."""

@@ -22,9 +22,9 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
-from netsim.arguments import checked, what
+from netsim.arguments import checked
 from netsim.arrays import Array
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, what
 from netsim.files import MOST_BYTES, check_regular, unreadable
 from netsim.topology.graph import DENSE_AGENTS, RULES, Graph, Places, Rule, Sparse, Topology, Weights, linked
 

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csgraph, csr_array, diags_array, eye_array, issparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, cg, eigsh, splu
 
-from netsim.arguments import what
 from netsim.arrays import Array
-from netsim.errors import ScenarioError, meant
+from netsim.errors import ScenarioError, meant, what
 
 Graph: TypeAlias = Any
 """A `networkx.Graph` (networkx ships no types)."""

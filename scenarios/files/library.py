@@ -12,8 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-from netsim.arguments import what
-from netsim.errors import ScenarioError, together
+from netsim.errors import ScenarioError, together, what
 from netsim.files import check_regular
 from scenarios.files.document import Tree, keys_of, place_of, plain, put, read_yaml
 from scenarios.files.folders import MANIFEST

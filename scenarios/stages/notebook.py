@@ -10,9 +10,8 @@ from typing import cast
 from attacks.audit.branches.watched import Watch, watching
 from attacks.audit.verdict import BROKEN
 from netsim.algorithms import Algorithm
-from netsim.arguments import what
 from netsim.arrays import unknown
-from netsim.errors import PrivacyError, ScenarioError
+from netsim.errors import PrivacyError, ScenarioError, what
 from netsim.memory import check_jobs
 from netsim.settings import Recording
 from netsim.simulation import Run

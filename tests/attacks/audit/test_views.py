@@ -41,7 +41,8 @@ from scenarios.stages.worlds import look, seen_by, views_of
 
 
 def claim_of(epsilon, delta=0.0):
-    return Claim(epsilon, delta, "by hand", Adjacency(math.inf, "anything"), "ℓ1")
+    failed = () if epsilon is not None else ("a condition",)
+    return Claim(epsilon, delta, "by hand", Adjacency(math.inf, "anything"), "ℓ1", failed)
 
 
 def view(name, knows):

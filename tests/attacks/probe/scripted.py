@@ -29,6 +29,11 @@ class Scripted:
         self.asked += 1
         return np.broadcast_to(self.script[self.asked - 1], x.shape).copy()
 
+    def _not_asked(self, *_: object) -> Array:
+        raise AssertionError("a script has gradients alone")
+
+    value = hessian = proximal = batch = _not_asked
+
 
 def drawn(agents: int, queries: int, dimension: int = 2, seed: int = 0, *, constant: bool = False) -> list[Array]:
     """A script for each agent, standard normal, new at every query or the same at all; the same in all replicas."""

@@ -86,7 +86,7 @@ MISTAKES = {
     ),
     "a step at which the run diverges": (
         "audit mine.py -o rounds=60 -o careful=true -o step=1e9 --trials 50 --jobs 1 --out out", 70,
-        "Not audited: the run diverges: 'z' in exchange message ",
+        "The run diverges: 'z' in exchange message ",
     ),
     "noise of data": (
         "check tiny.yaml -o problem.data.noise=1e300", 2,

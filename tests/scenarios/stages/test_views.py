@@ -145,9 +145,9 @@ class TestWhatIsWritten:
         nothing = replace(result, views=tuple(replace(one, refuted=False) for one in result.views))
         (line,) = sentences.views(nothing)
         assert line.startswith("The claim is refuted for none of 11 views. Views are played with black-box scores")
-        assert line.endswith("weaker than the exact loss at the door.")
+        assert line.endswith("weaker than the exact loss for who has all that the agent sends and receives.")
         (line,) = sentences.views(nothing, by_exact_loss=True)
-        assert line.endswith("weaker than the exact loss at the door, which does refute the claim.")
+        assert line.endswith("for who has all that the agent sends and receives, which does refute the claim.")
         assert "could not have" in sentences.views(replace(nothing, powered=False))[0]
         assert sentences.views(Refused(refused="no number")) == ["No views: no number"]
         assert sentences.views(None) == []
@@ -167,7 +167,7 @@ class TestThePage:
         assert "1 of 3 links break the claim by themselves" in text
         assert "tells &lt;one&gt;: 11 views" in text
         assert text.count("</tr>") > 11
-        assert "weaker than the exact loss at the door." in text
+        assert "weaker than the exact loss for who has all that the agent sends and receives." in text
         assert "refuted; the smallest such view" in text
         assert text == page(tree(self.results(found)))
 
@@ -178,7 +178,7 @@ class TestThePage:
         results["algorithms"][0]["audit"] = {
             "verdict": "refuted", "epsilon_claimed": 1.0, "epsilon_exact": {"lower": lower},
         }  # fmt: skip
-        assert ("the exact loss at the door, which does refute the claim" in page(tree(results))) == does
+        assert ("sends and receives, which does refute the claim" in page(tree(results))) == does
 
     def test_no_views_no_section(self):
         assert "From where the claim breaks" not in page(tree({"name": "it", "algorithms": [{"name": "a"}]}))

@@ -61,7 +61,7 @@ def test_an_exact_step_is_recognized_with_its_size():
     """x¹ = Wx⁰ − 0.2∇f(x⁰): the worlds differ by −0.2 times the difference of their gradients, ‖·‖∞ = 0.05."""
     (found,) = fields(PrivateGradientDescent(3, Constant(0.2)))
     assert (found.message, found.activation, found.number) == (1, 2, 1)
-    assert "-0.2 times the difference of the gradients" in found.reason
+    assert "−0.2 times the difference of the gradients" in found.reason
     _, pair = quadratic_world(PrivateGradientDescent(3, Constant(0.2)))
     zero = np.zeros((1, 4))
     one, two = (h.gradient(zero) for h in pair.hypotheses)
