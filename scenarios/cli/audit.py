@@ -75,7 +75,8 @@ def _audit(
         ),
     ] = None,
     delta: Annotated[
-        float | None, bounded(0, 0.999, help="The δ of that claim, or that `claim()` is handed. Default: 0.")
+        float | None,
+        bounded(0, 0.999, help="The δ of that claim (default: 0), or that `claim()` is handed (default: 0.001)."),
     ] = None,
     trials: Annotated[int | None, bounded(50, None, help="Transcripts of each world. Default: 2000.")] = None,
     confidence: Annotated[

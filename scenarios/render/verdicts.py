@@ -132,9 +132,8 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
 
 def _print_plain(results: Results, entry: AlgorithmResult, *, numbers: bool) -> None:
     """The audit of one algorithm, a term a line; its `numbers`, too, where no table has them."""
-    terms = (
-        [] if entry.audit is None and entry.audit_status == "no claim" else [("why", plain_words.why(results, entry))]
-    )
+    reason = "" if entry.audit is None and entry.audit_status == "no claim" else plain_words.why(results, entry)
+    terms = [("why", reason)] if reason else []
     if isinstance(audit := entry.audit, AuditResult):
         if audit.bound is not None and audit.verdict in ("proven", "refuted"):
             count = plural(len(audit.bound.conditions), "condition")

@@ -40,8 +40,9 @@ def no_results(folder: Path, field: str = "folder") -> ScenarioError:
     return ScenarioError(field, str(folder), why, allowed)
 
 
-def read_results(folder: Path) -> Results:
+def read_results(folder: Path | str) -> Results:
     """The tree in results.json. You get a `ScenarioError` where it is not there, or of another version."""
+    folder = Path(folder)
     return loads(_text(folder / RESULTS), str(folder / RESULTS))
 
 

@@ -174,7 +174,8 @@ CLIP: TypeAdapter[Any] = TypeAdapter(ClipSpec)
 def names(of: type) -> dict[str, object]:
     """The parameters of a class and their defaults (`inspect.Parameter.empty` where there is none)."""
     taken = inspect.signature(of).parameters
-    return {name: one.default for name, one in taken.items() if one.kind is not inspect.Parameter.VAR_KEYWORD}
+    rest = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return {name: one.default for name, one in taken.items() if one.kind not in rest}
 
 
 def signature(of: type) -> str:

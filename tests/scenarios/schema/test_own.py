@@ -38,6 +38,18 @@ def refused(settings=(), text=YAML):
     return error.value
 
 
+def test_a_class_without_parameters_needs_no_constructor(tmp_path):
+    """Its signature is that of `object`: what it takes there is no parameter of an algorithm."""
+    text = "from netsim.algorithms import Algorithm\nfrom netsim.mechanisms import Laplace\n\n"
+    text += "class Plain(Algorithm):\n    async def run(self, node):\n        x = node.privatize(node.zeros(), Laplace(1.0))\n"
+    text += "        node.estimate((await node.exchange(x=x)).mix('x'))\n"
+    (tmp_path / "plain.py").write_text(text)
+    plain = YAML.replace("mine.py:TwoExchanges", "plain.py:Plain")
+    found = checked(parse(plain.replace(", parameters: {rounds: 3}", ""), "own.yaml"))
+    assert type(found.subjects[0].simulation.algorithm).__name__ == "Plain"
+    assert "Plain has no such parameter" in str(refused(text=plain))
+
+
 def test_a_file_names_an_own_algorithm_and_its_claim():
     experiment = checked(parse(YAML))
     algorithm = experiment.subjects[0].simulation.algorithm
