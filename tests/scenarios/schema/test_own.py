@@ -41,7 +41,8 @@ def refused(settings=(), text=YAML):
 def test_a_class_without_parameters_needs_no_constructor(tmp_path):
     """Its signature is that of `object`: what it takes there is no parameter of an algorithm."""
     text = "from netsim.algorithms import Algorithm\nfrom netsim.mechanisms import Laplace\n\n"
-    text += "class Plain(Algorithm):\n    async def run(self, node):\n        x = node.privatize(node.zeros(), Laplace(1.0))\n"
+    text += "class Plain(Algorithm):\n    async def run(self, node):\n"
+    text += "        x = node.privatize(node.zeros(), Laplace(1.0))\n"
     text += "        node.estimate((await node.exchange(x=x)).mix('x'))\n"
     (tmp_path / "plain.py").write_text(text)
     plain = YAML.replace("mine.py:TwoExchanges", "plain.py:Plain")
