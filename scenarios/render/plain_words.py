@@ -44,7 +44,7 @@ def says(entry: Entry) -> str:
         ELSEWHERE: f"{claim} holds here, but not for everybody that it speaks of",
         "proven": f"{claim} is true, for every pair of data sets that it allows",
         "consistent": f"nothing found is against {claim}, which is no proof",
-        "underpowered": f"too little was seen to say anything about {claim}",
+        "underpowered": f"what was seen does not decide whether {claim} is true",
         "vacuous": f"{claim} is too large to promise anything",
         "undefined": "there is no number to test: the formula's own conditions fail",
         "no claim": "no ε is claimed, so there is none to test",
