@@ -351,8 +351,8 @@ def rare_sending(sample: Sample, agent: int, hypotheses: tuple[Hypothesis, Hypot
         if (first := one.first_apart) is not None and not one.explained(found):
             message, name = first
             return (
-                f"At a toss of its private coins ({one.words}) agent {agent} sends {name!r} in its message "
-                f"{message} without noise, where the worlds differ"
+                f"Where its private coins fall one way ({one.words}) agent {agent} sends {name!r} in its message "
+                f"{message} without noise, and the worlds differ: it needs noise there too, or is not to be sent"
             )
     return None
 
@@ -360,7 +360,7 @@ def rare_sending(sample: Sample, agent: int, hypotheses: tuple[Hypothesis, Hypot
 def _turned(sample: Sample, agent: int, hypotheses: tuple[Hypothesis, Hypothesis], most: int) -> Iterator[_Both]:
     """Both worlds at the likeliest history, and at those in which one toss came out another way."""
     likely = _LikelyCoins.of(())
-    first = _both(sample, agent, hypotheses, likely, "the likeliest")
+    first = _both(sample, agent, hypotheses, likely, "one of the likeliest")
     yield first
     history, odds = likely.history, likely.tossed
     ways = [(t, k) for t, some in enumerate(odds) for k, p in enumerate(some) if p and k != history[t]]
