@@ -75,7 +75,7 @@ class TestRareTosses:
         audit = judged(simulation, pair, claim, attack=None, trials=400)
         assert audit.judgement.verdict is Verdict.UNDERPOWERED
         if kind == "uniform":
-            assert "private coins (of probability 10⁻⁶) agent 1 sends 'x'" in audit.judgement.reason
+            assert "private coins fall one way (of probability 10⁻⁶) agent 1 sends 'x'" in audit.judgement.reason
 
     @pytest.mark.parametrize("kind", ["uniform", "integer", "number"])
     def test_its_sound_twin_is_sound(self, kind):
