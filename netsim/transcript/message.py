@@ -7,12 +7,14 @@ selection of rows, which means the same for rows in memory and for rows on disk.
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypedDict, Unpack, get_args
+from numbers import Real
+from typing import Any, Literal, NamedTuple, Protocol, TypedDict, Unpack, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.arrays import Array
+from netsim.errors import ScenarioError, meant
 
 HEADER_BYTES = 20
 """Sender, receiver, kind, number and length: 4 bytes each."""
@@ -184,7 +186,15 @@ class Selection:
     def of(
         cls, since: float = -math.inf, until: float = math.inf, **options: Unpack[SelectionOptions]
     ) -> "Selection":
-        """Each one value, several, or (None) any."""
+        """Each one value, several, or (None) any. You get a `ScenarioError` for another name, or no time."""
+        columns = [*_SELECTED_COLUMNS.values()]
+        for name, value in options.items():
+            if name not in columns:
+                why = f"a transcript has no such column{meant(name, columns)}"
+                raise ScenarioError(name, value, why, ", ".join(["since", "until", *columns]))
+        for name, time in (("since", since), ("until", until)):
+            if not isinstance(cast(object, time), Real):
+                raise ScenarioError(name, time, "no time", "virtual seconds, such as 1.5")
         sets: dict[str, frozenset[Any] | None] = {}
         for name, column in _SELECTED_COLUMNS.items():
             given: Any = options.get(column)

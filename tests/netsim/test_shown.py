@@ -99,6 +99,7 @@ def test_what_is_drawn_can_be_saved_and_is_shown_as_before(installed, tmp_path, 
     [
         ("error.jpg", {}, "path = 'error.jpg': no format of a figure; allowed: .svg, .png, .pdf, .html"),
         ("error", {}, "path = 'error': no format of a figure"),
+        ("nowhere/error.svg", {}, "path = 'nowhere/error.svg': its folder is not there"),
         ("error.svg", {"width": 0}, "width, dpi = [0, 300]: no size of a figure; allowed: 1 … 40 inches"),
     ],
 )

@@ -149,6 +149,8 @@ class Chart:
         kind = file.suffix.lower()[1:]
         if kind not in (*FORMATS, "html"):
             raise ScenarioError("path", str(path), "no format of a figure", f".{', .'.join((*FORMATS, 'html'))}")
+        if not file.parent.is_dir():
+            raise ScenarioError("path", str(path), "its folder is not there", "a folder that is")
         if not (1 <= width <= 40 and 30 <= dpi <= 2400):
             raise ScenarioError("width, dpi", [width, dpi], "no size of a figure", "1 … 40 inches, 30 … 2400 dots")
         if kind == "html":

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from netsim.adversary import Adversary, Tap
 from netsim.algorithms import PrivateGradientDescent, Recal
-from netsim.errors import NetsimError, TranscriptError
+from netsim.errors import NetsimError, ScenarioError, TranscriptError
 from netsim.network.laws import ConstantDelay, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
@@ -462,6 +462,14 @@ def test_the_same_words_choose_the_same_rows_everywhere(forms):
         for form in forms:
             assert flat(form.select(**words)) == expected, words
             assert len(form.select(**words)) == len(expected), words
+
+
+def test_a_selection_of_what_no_row_has_is_told(forms):
+    for form in forms:
+        with pytest.raises(ScenarioError, match="sendr = 1: a transcript has no such column; did you mean 'sender'"):
+            form.select(sendr=1)
+        with pytest.raises(ScenarioError, match="until = 'x': no time; allowed: virtual seconds"):
+            form.select(until="x")
 
 
 @pytest.mark.few(2)
