@@ -91,7 +91,7 @@ class Judge:
             self.keep(entry)
             return self._audited(entry, subject, activations, options, search), options
         except (PrivacyError, ScenarioError, np.linalg.LinAlgError) as error:
-            lost = _diverged(subject.simulation, self.experiment.pair)
+            lost = diverged(subject.simulation, self.experiment.pair)
             if lost is None and not isinstance(error, PrivacyError):
                 raise
             return replace(entry, audit=AuditRefused(refused=lost or str(error)), audit_status=REFUSED), None
@@ -178,7 +178,7 @@ class Judge:
         return None if found is None else views_result(found)
 
 
-def _diverged(simulation: Simulation, pair: Pair | None) -> str | None:
+def diverged(simulation: Simulation, pair: Pair | None) -> str | None:
     """Which message of the audited agent, or to it, is the first that is no number, where a run diverges so far."""
     assert pair is not None
     own = simulation.problem.objectives[pair.agent]

@@ -32,6 +32,7 @@ from scenarios.results.run import Convergence
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema import Scenario
 from scenarios.schema.own import claiming
+from scenarios.stages.audit import diverged
 from scenarios.stages.worlds import AuditOptions, audited
 from scenarios.stages.worst_pair import pair_for
 
@@ -115,9 +116,14 @@ def audit_own(
     stated = simulation.claim(experiment.adjacency, activations, subject.delta)
     if stated is None:
         raise PrivacyError(f"{name} claims nothing here: hand in ε, or (ε, δ)")
-    with watching(Watch(subject.simulation.algorithm)) as searched:
-        pair, search = pair_for(experiment, subject, stated, activations, Silent())
-    found = audited(AuditOptions(scenario, subject, pair, stated, searched), None, None, jobs)
+    try:
+        with watching(Watch(subject.simulation.algorithm)) as searched:
+            pair, search = pair_for(experiment, subject, stated, activations, Silent())
+        found = audited(AuditOptions(scenario, subject, pair, stated, searched), None, None, jobs)
+    except PrivacyError:
+        if (lost := diverged(simulation, experiment.pair)) is None:
+            raise
+        raise PrivacyError(lost) from None
     return OwnAudit(name, replace(audit_result(found), search=search))
 
 

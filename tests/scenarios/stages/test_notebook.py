@@ -10,7 +10,7 @@ import scenarios
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from netsim.algorithms import Algorithm
 from netsim.claims import Claim, Clip
-from netsim.errors import ScenarioError
+from netsim.errors import PrivacyError, ScenarioError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import subset
 from scenarios.render.page.report import figures
@@ -98,6 +98,22 @@ def test_what_is_wrong_is_said_before_anything_runs():
         scenarios.plot(3)
     with pytest.raises(ScenarioError, match="scenario = 3: is an int; allowed: a text, or a Path"):
         scenarios.run(3)
+
+
+@dataclass(frozen=True)
+class Diverges(Algorithm):
+    """Its second message is no number."""
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(3):
+            x = np.nan * (await node.exchange(x=node.privatize(x, Laplace(1.0)))).mix("x")
+            node.estimate(x)
+
+
+def test_a_run_that_diverges_names_the_message():
+    with pytest.raises(PrivacyError, match=r"the run diverges: 'x' in exchange message 1 of agent \d, at t=0 s"):
+        scenarios.audit(Diverges(), 1.0, trials=50)
 
 
 class ByHand(Mine):
