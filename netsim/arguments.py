@@ -28,7 +28,7 @@ from netsim.errors import ScenarioError, a_or_an, together, what
 P = ParamSpec("P")
 R = TypeVar("R")
 EXAMPLES = {
-    "AccessLaw": "AccessLaw(bandwidth=1e6) of netsim.network.links",
+    "AccessLaw": "AccessLaw(uplink=1e6) of netsim.network.links",
     "ActiveAdversary": "ActiveAdversary(…) of netsim.network.active_adversaries",
     "Adjacency": "the one that `claim` is handed",
     "Adversary": 'netsim.Adversary(links="all")',
@@ -209,6 +209,8 @@ def _members(protocol: type) -> frozenset[str]:
 
 def _has(value: object, name: str) -> bool:
     """Whether it is there; a property is not computed for that, unless something else stands in for it."""
+    if name == "__call__":  # which every class has, for its objects or for itself
+        return callable(value)
     return hasattr(type(value), name) or name in getattr(value, "__dict__", ()) or hasattr(value, name)
 
 

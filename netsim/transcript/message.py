@@ -7,12 +7,12 @@ selection of rows, which means the same for rows in memory and for rows on disk.
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Literal, NamedTuple, Protocol, TypedDict, Unpack, cast, get_args
+from typing import Any, Literal, NamedTuple, Protocol, TypedDict, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.arguments import expect
 from netsim.arrays import Array
 from netsim.errors import ScenarioError, meant
 
@@ -193,8 +193,7 @@ class Selection:
                 why = f"a transcript has no such column{meant(name, columns)}"
                 raise ScenarioError(name, value, why, ", ".join(["since", "until", *columns]))
         for name, time in (("since", since), ("until", until)):
-            if not isinstance(cast(object, time), Real):
-                raise ScenarioError(name, time, "no time", "virtual seconds, such as 1.5")
+            expect(time, name, float)
         sets: dict[str, frozenset[Any] | None] = {}
         for name, column in _SELECTED_COLUMNS.items():
             given: Any = options.get(column)

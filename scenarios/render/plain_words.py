@@ -76,13 +76,10 @@ def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
 
 def pair(audit: AuditResult) -> list[tuple[str, str]]:
     """The two data sets that were compared, and which the claim allows: a term and its words each."""
-    size = audit.claim.gradient_change
-    stated = " moved by " in audit.claim.adjacency or not math.isfinite(size)
-    most = "" if stated else f" (a gradient by {show(size)} at most, in ℓ2)"
     used = "" if audit.change_used is None else f"; this pair uses {percent(audit.change_used)} of that"
     return [
         ("data sets", f"{findings.capitalized(audit.pair)}."),
-        ("allowed", f"{findings.capitalized(audit.claim.adjacency)}{most}{used}."),
+        ("allowed", f"{findings.capitalized(audit.allowed)}{used}."),
     ]
 
 

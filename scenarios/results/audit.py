@@ -450,12 +450,16 @@ class AuditResult(_Repeated, Shown):
         )
 
     @property
+    def allowed(self) -> str:
+        """The adjacency that was audited, with the size of its change where its words have none."""
+        size = self.claim.gradient_change
+        stated = " moved by " in self.claim.adjacency or not math.isfinite(size)
+        return self.claim.adjacency + ("" if stated else f" (a gradient by {show(size)} at most, in ℓ2)")
+
+    @property
     def terms(self) -> str:
         """The adjacency that was audited, and how much of it and of the claim the pair uses, in sentences."""
-        claim = self.claim
-        size = f" (the gradient by {show(claim.gradient_change)} at most, in ℓ2)"
-        stated = " moved by " in claim.adjacency or not math.isfinite(claim.gradient_change)
-        found = f"Adjacency audited: {claim.adjacency}{'' if stated else size}, at δ = {show(claim.delta)}."
+        found = f"Adjacency audited: {self.allowed}, at δ = {show(self.claim.delta)}."
         if self.change_used is not None:
             found += f" The pair uses {percent(self.change_used)} of the change that the claim allows."
         below = self.proven_share is not None and self.verdict != "proven"  # which is of an upper end

@@ -42,13 +42,14 @@ def no_results(folder: Path, field: str = "folder") -> ScenarioError:
 
 def read_results(folder: Path | str) -> Results:
     """The tree in results.json. You get a `ScenarioError` where it is not there, or of another version."""
-    folder = Path(folder)
-    return loads(_text(folder / RESULTS), str(folder / RESULTS))
+    file = Path(folder) / RESULTS
+    return loads(_text(file), str(file))
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path | str) -> Manifest:
     """The tree in manifest.json. Errors as those of `read_results`."""
-    return loads_manifest(_text(folder / MANIFEST), str(folder / MANIFEST))
+    file = Path(folder) / MANIFEST
+    return loads_manifest(_text(file), str(file))
 
 
 def standing(folder: Path, scenario: Scenario, verb: str) -> Results | None:

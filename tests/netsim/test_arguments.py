@@ -1,8 +1,10 @@
 """What is handed in by mistake in Python: one error names the argument, what came, and what is expected."""
 
 import math
+import pathlib
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 
 import networkx
 import numpy as np
@@ -11,12 +13,14 @@ import pytest
 import netsim
 import netsim.arguments
 from netsim import Adjacency, Adversary, Claim, Gaussian, Laplace, Problem, Simulation, Topology, objective
+from netsim.adversary import Wiretaps
 from netsim.algorithms import Algorithm, Clip
 from netsim.errors import NetsimError, PrivacyError, ScenarioError
-from netsim.network.laws import ConstantDelay
+from netsim.models.model import Regularizer
+from netsim.network.laws import ConstantDelay, DelayLaw
 from netsim.network.links import LinkLaw
 from netsim.problems import L1, Dataset, build, load, logistic
-from netsim.schedules import Constant, Geometric
+from netsim.schedules import Constant, Geometric, Schedule
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.topology import complete, erdos_renyi, from_edges, from_graph, ring
 
@@ -241,17 +245,31 @@ def test_what_is_missing_is_said_as_python_says_it():
         ring()
 
 
-def test_every_example_can_be_found():
-    """What a message offers is a name of the module that it says, or of `netsim`."""
-    for example in netsim.arguments.EXAMPLES.values():
-        call, _, module = example.partition(" of ")
-        name = call.partition("(")[0]
-        if module.startswith("netsim"):
-            assert hasattr(__import__(module, fromlist=["x"]), name), example
-        elif name.startswith("netsim.schedules."):
-            assert hasattr(netsim.schedules, name.rpartition(".")[2])
-        elif name.startswith("netsim."):
-            assert hasattr(netsim, name.rpartition(".")[2]), example
+SKETCHED = {"ActiveAdversary", "Adjacency", "Algorithm", "Objective"}
+"""What has an example with names of the reader's own, or words."""
+
+
+PROTOCOLS = {"DelayLaw": DelayLaw, "Regularizer": Regularizer, "Schedule": Schedule, "Wiretaps": Wiretaps}
+
+
+@pytest.mark.parametrize("name", sorted({*netsim.arguments.EXAMPLES} - SKETCHED))
+def test_an_example_makes_what_it_is_an_example_of(name):
+    """Evaluated with the names of the module that it says, and nothing else."""
+    code, _, module = netsim.arguments.EXAMPLES[name].partition(", or ")[0].partition(" of ")
+    names = (vars(import_module(module)) if module else {}) | {"netsim": netsim, "pathlib": pathlib, "data": DATA}
+    made = eval(code, names)  # a text of ours
+    if name in PROTOCOLS:
+        netsim.arguments.expect(made, name, PROTOCOLS[name])
+        with pytest.raises(ScenarioError):
+            netsim.arguments.expect(object(), name, PROTOCOLS[name])
+    else:
+        assert name in {one.__name__ for one in type(made).__mro__}
+
+
+def test_an_example_in_words_names_what_there_is():
+    assert hasattr(netsim, "objective")
+    assert hasattr(import_module("netsim.network.active_adversaries"), "ActiveAdversary")
+    assert {*netsim.arguments.EXAMPLES} > SKETCHED
 
 
 def test_a_name_that_there_is_not_offers_the_nearest():

@@ -67,7 +67,7 @@ def test_awaiting_the_loop_and_not_the_node():
 
 
 def test_a_number_where_a_schedule_belongs():
-    with pytest.raises(ScenarioError, match=r"algorithm.scale = 0.5: not a schedule; allowed: netsim.sched"):
+    with pytest.raises(ScenarioError, match=r"algorithm.scale = 0.5: is a float; allowed: a Schedule, such as"):
         simulation(Extra(5, 0.1, scale=0.5))
 
 

@@ -468,7 +468,7 @@ def test_a_selection_of_what_no_row_has_is_told(forms):
     for form in forms:
         with pytest.raises(ScenarioError, match="sendr = 1: a transcript has no such column; did you mean 'sender'"):
             form.select(sendr=1)
-        with pytest.raises(ScenarioError, match="until = 'x': no time; allowed: virtual seconds"):
+        with pytest.raises(ScenarioError, match="until = 'x': is a text; allowed: a number"):
             form.select(until="x")
 
 

@@ -38,27 +38,26 @@ def test_a_description_may_have_lines_but_no_escapes():
         parse(f'{GOOD}description: "one\\e[2J"\n')
 
 
-def test_a_stage_that_is_silent_says_that_it_goes_on(monkeypatch):
+def silent(monkeypatch, stage, done):
+    """Lines of a stage of 40 steps that is silent after so many are done."""
     monkeypatch.setattr(progress, "SILENCE", 0.05)
     out = io.StringIO()
     with Bars(Console(file=out, width=80)) as bars:
-        bars.begin("[b]: auditing", 40)
-        bars.advance(10)
+        bars.begin(stage, 40)
+        bars.advance(done)
         time.sleep(0.5)
-    lines = out.getvalue().splitlines()
+    return out.getvalue().splitlines()
+
+
+def test_a_stage_that_is_silent_says_that_it_goes_on(monkeypatch):
+    lines = silent(monkeypatch, "[b]: auditing", 10)
     assert lines[0] == "· [b]: auditing"
     assert lines[1].strip() == "… [b]: auditing: 10 of 40, 0 s"
     assert 3 <= len(lines) <= 12
 
 
 def test_a_stage_whose_steps_are_all_done_says_what_takes_its_time(monkeypatch):
-    monkeypatch.setattr(progress, "SILENCE", 0.05)
-    out = io.StringIO()
-    with Bars(Console(file=out, width=80)) as bars:
-        bars.begin("auditing", 40)
-        bars.advance(40)
-        time.sleep(0.5)
-    assert out.getvalue().splitlines()[1].strip() == "… auditing: 40 of 40, evaluating, 0 s"
+    assert silent(monkeypatch, "auditing", 40)[1].strip() == "… auditing: 40 of 40, evaluating, 0 s"
 
 
 def test_a_terminal_or_a_command_without_lines_is_left_alone(monkeypatch):
