@@ -12,7 +12,7 @@ from attacks.audit.pair import spread
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError
 from netsim.readers.deployed.deploy import Deployment
 from netsim.running import Running
-from scenarios.build.duration import LONG, Cost, Progress, Silent, duration
+from scenarios.build.duration import AROUND, LONG, Cost, Progress, Silent, duration
 from scenarios.build.experiment import Experiment
 from scenarios.files.folders import MANIFEST, PAGE, RESULTS, held
 from scenarios.papers.figures import reproduced
@@ -66,7 +66,7 @@ class _Plan:
     @property
     def seconds(self) -> float:
         """About how long all takes on one core; nan where only chance ends it."""
-        return sum(one.seconds for one in self.costs.values()) * max(1, len(self.variants))
+        return (sum(one.seconds for one in self.costs.values()) + AROUND) * max(1, len(self.variants))
 
     @property
     def ahead(self) -> str:
