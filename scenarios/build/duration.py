@@ -184,13 +184,16 @@ def duration(seconds: float) -> str:
 
 
 class Progress(Protocol):
-    """Receiver of how far the run is: `begin` a stage of `total` steps, `advance` by some, and what else to `say`."""
+    """Receiver of how far the run is: `begin` a stage of `total` steps, `advance` by some, what else to `say`, and
+    what is being done within the stage at this moment, a line each (`doing`)."""
 
     def begin(self, stage: str, total: int) -> None: ...
 
     def advance(self, steps: int) -> None: ...
 
     def say(self, sentence: str) -> None: ...
+
+    def doing(self, lines: list[str]) -> None: ...
 
 
 class Silent:
@@ -203,6 +206,9 @@ class Silent:
         pass
 
     def say(self, sentence: str) -> None:
+        pass
+
+    def doing(self, lines: list[str]) -> None:
         pass
 
 
