@@ -44,6 +44,7 @@ class Noted:
     def _write(self) -> None:
         self._written = time.monotonic()
         far = f": {self._done:,} of {self._total:,}" if self._total > 1 and self._done <= self._total else ""
+        far += ", evaluating" if far and self._done == self._total else ""
         with suppress(OSError):  # the folder is gone where the command was interrupted
             self.file.write_text(f"{self.name}: {self._stage}{far}", encoding="utf-8")
 
