@@ -28,9 +28,9 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 DEMO := -o audit.trials=200 -o 'algorithms[0].activations=2000' \
   $(foreach k,1 2 3 4,-o 'algorithms[$(k)].per_agent=12')
 
-demo: $(VENV)/.installed       ## an eavesdropper on DP-RECAL: run, tap, invert, audit, report (a minute)
+demo: $(VENV)/.installed       ## an eavesdropper on DP-RECAL: run, tap, invert, audit, report (up to a minute)
 	@echo "Eight agents train a classifier together, every link is tapped, and five algorithms are attacked and audited."
-	@echo "It takes about a minute and ends with a page to open in a browser. (The full run: make demo-full, 5 to 15 minutes.)"
+	@echo "It takes half a minute to a minute and ends with a page to open in a browser. (The full run: make demo-full, 5 to 15 minutes.)"
 	@$(BIN)/netsim run eavesdropper-on-dp-recal $(DEMO); status=$$?; [ $$status -le 1 ] || exit $$status
 
 demo-full: $(VENV)/.installed  ## the same with 8,000 transcripts of each world (5 to 15 minutes)

@@ -8,7 +8,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol, SupportsIndex, TypeVar, cast, overload
 
 from annotated_types import MinLen
 
@@ -316,6 +316,27 @@ class AdversaryView:
     def replicas(self) -> int:
         """Length of the leading axis of every value."""
         return self.transcript.replicas
+
+
+class Views(tuple[AdversaryView, ...]):
+    """What each adversary saw, in the order in which they were named to the simulation."""
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, which: SupportsIndex, /) -> AdversaryView: ...
+
+    @overload
+    def __getitem__(self, which: slice, /) -> tuple[AdversaryView, ...]: ...
+
+    def __getitem__(self, which: SupportsIndex | slice, /) -> AdversaryView | tuple[AdversaryView, ...]:
+        """You get a `TranscriptError` for one that is not there, with those that are."""
+        try:
+            return super().__getitem__(which)
+        except (IndexError, TypeError):
+            there = ", ".join(f"views[{k}] of {view.adversary.name!r}" for k, view in enumerate(self))
+            few = f"a view of each adversary: {there}" if there else "no views: it had no adversaries=(…)"
+            raise TranscriptError(f"views[{which!r}]: there is none; the run has {few}") from None
 
 
 class Tap:

@@ -34,6 +34,32 @@ def meant(written: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+def near(written: str, names: Iterable[str], most: int = 3) -> list[str]:
+    """The names that are a slip of the pen from what was written, the nearest first, or that begin with it: names of
+    files and data sets, of which one that only looks like it is another thing."""
+    wanted, found = written.lower(), list[tuple[float, str]]()
+    for name in names:
+        few = max(1, min(len(wanted), len(name)) // 5)
+        if abs(len(wanted) - len(name)) <= few < len(name) and (apart := _slips(wanted, name.lower())) <= few:
+            found.append((apart, name))
+        elif len(wanted) > 3 and name.lower().startswith(wanted):
+            found.append((len(name), name))
+    return [name for _, name in sorted(found)[:most]]
+
+
+def _slips(one: str, other: str) -> int:
+    """Letters left out, put in, changed, or swapped with the next, between two texts."""
+    before, last = list[int](), list(range(len(other) + 1))
+    for i, a in enumerate(one):
+        row = [i + 1]
+        for j, b in enumerate(other):
+            row.append(min(last[j + 1] + 1, row[j] + 1, last[j] + (a != b)))
+            if i and j and (a, one[i - 1]) == (other[j - 1], b):
+                row[-1] = min(row[-1], before[j - 1] + 1)
+        before, last = last, row
+    return last[-1]
+
+
 def what(value: object) -> str:
     """What a value is, in words, for a message that says what was to be in its place."""
     if value is None:

@@ -13,14 +13,16 @@ import traceback
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from functools import cache
+from numbers import Real
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 from netsim.algorithms.algorithm import Algorithm
 from netsim.arguments import check_types
+from netsim.claims import Claim
 from netsim.errors import NetsimError, ProtocolError, ScenarioError, meant, what
 from netsim.node import Node
 
@@ -84,20 +86,39 @@ def stated(algorithm: object, name: str, *facts: object) -> Any:
             if own is None or error.file is not None:
                 raise
             file, line = Path(own[0].f_code.co_filename).name, own[1]
-            raise replace(error, field=f"{name}.{error.field}", file=file, line=line) from None
+            why = error.problem + _as_set(algorithm, error.field in ("epsilon", "delta"))
+            raise replace(error, field=f"{name}.{error.field}", problem=why, file=file, line=line) from None
         if isinstance(error, NetsimError):
             raise
         code = _code_of(algorithm, name)
         if own is None and (code is None or not _is_own(code.co_filename)):
             raise
         place = _defined(algorithm, name) if own is None else (Path(own[0].f_code.co_filename).name, own[1])
-        why = f"{type(error).__name__}: {error}"
+        why = f"{type(error).__name__}: {error}{_as_set(algorithm, isinstance(error, ArithmeticError | ValueError))}"
         raise ScenarioError(f"{name}()", label, why, _form_of(name), *place) from error
     if inspect.iscoroutine(found):
         found.close()
         why = "is a coroutine: `def`, and not `async def`"
         raise ScenarioError(f"{name}()", label, why, _form_of(name), *_defined(algorithm, name))
     return found
+
+
+def claimed(algorithm: object, name: str, *facts: object) -> Claim | None:
+    """What its `claim`, or `claim_from`, returns. You get a `ScenarioError` where that is no `Claim`."""
+    found = stated(algorithm, name, *facts)
+    if found is None or isinstance(found, Claim):
+        return found
+    why = f"is what {type(algorithm).__name__}.{name} returned"
+    allowed = "a netsim.claims.Claim (its ε, δ, source, adjacency, norm), or None"
+    raise ScenarioError(name, found, why, allowed, *_defined(algorithm, name))
+
+
+def _as_set(algorithm: object, from_numbers: bool) -> str:
+    """The parameters of an algorithm that are not as its class has them, where a wrong number may come of them."""
+    known: tuple[Field[Any], ...] = fields(algorithm) if from_numbers and is_dataclass(algorithm) else ()
+    values = {one.name: (getattr(algorithm, one.name, MISSING), one.default) for one in known}
+    plain = {name: v for name, (v, default) in values.items() if isinstance(v, Real) and v != default}
+    return f" (with {', '.join(f'{name} = {value!r}' for name, value in plain.items())})" if plain else ""
 
 
 def _form_of(name: str) -> str:

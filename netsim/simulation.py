@@ -7,13 +7,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from netsim import clock
-from netsim.adversary import Adversary, AdversaryView, InsiderState, PublicKnowledge, Query, Tap
+from netsim.adversary import Adversary, AdversaryView, InsiderState, PublicKnowledge, Query, Tap, Views
 from netsim.algorithms import Algorithm, Setting
 from netsim.algorithms.algorithm import Stopping
 from netsim.arguments import check_types, expect
@@ -29,7 +28,7 @@ from netsim.network.network import Network, downs
 from netsim.network.radio import Radio, RadioNetwork
 from netsim.network.wires import Air
 from netsim.node import Backend, Computed, Device
-from netsim.own import await_hint, check_own, close_coroutines, explained, not_a_coroutine, stated, unawaited
+from netsim.own import await_hint, check_own, claimed, close_coroutines, explained, not_a_coroutine, stated, unawaited
 from netsim.problems import Problem
 from netsim.problems.objective import weak_convexity
 from netsim.randomness import EdgeNoise, NoiseThrough, Streams, coins_of, dither_of, noise_of
@@ -79,6 +78,9 @@ class Run(Shown):
     """Where PyTorch computed its gradients; None where NumPy did."""
 
     __repr__ = Shown.__repr__
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "views", Views(self.views))
 
     def facts(self) -> dict[str, object]:
         simulation, metrics = self.simulation, self.metrics
@@ -625,26 +627,20 @@ class Simulation:
         """What the algorithm's paper claims here, or claims of one `standpoint` (None where it states nothing of
         single ones); its formula speaks of one life of every agent. It is of the adjacency, or of more pairs."""
 
-        def claimed(setting: Setting) -> Claim | None:
-            one = self.algorithm
+        def claim_at(setting: Setting) -> Claim | None:
             if standpoint is None:
-                return stated(one, "claim", adjacency, setting, delta)
-            return stated(one, "claim_from", standpoint, adjacency, setting, delta)
+                return claimed(self.algorithm, "claim", adjacency, setting, delta)
+            return claimed(self.algorithm, "claim_from", standpoint, adjacency, setting, delta)
 
         setting = self.setting(releases).loosened(adjacency.bending)
-        claim = claimed(setting)
+        claim = claim_at(setting)
         if claim is None:
             return None
-        if not isinstance(cast(object, claim), Claim):
-            what = f"is what {type(self.algorithm).__name__}.claim returned"
-            allowed = "a netsim.claims.Claim (its ε, δ, source, adjacency, norm), or None"
-            code = getattr(type(self.algorithm).claim, "__code__", claimed.__code__)
-            raise ScenarioError("claim", claim, what, allowed, Path(code.co_filename).name, code.co_firstlineno)
         if not claim.adjacency.allows(adjacency, setting.dimension):  # of fewer pairs than it was asked about
             claim = replace(claim, adjacency=adjacency)
         failed: list[str] = []
         if math.inf in setting.weak_convexity:
-            other = claimed(setting.loosened(1.0))
+            other = claim_at(setting.loosened(1.0))
             if other is None or other.epsilon != claim.epsilon:
                 failed.append(
                     "the formula needs an L: that of a network is measured near its start, and none holds everywhere"

@@ -43,11 +43,13 @@ def load(source: str | Path, *options: str) -> "Scenario":
 
     `options` set fields, such as ``links.loss=0.2``. You get one `ScenarioError` that tells every mistake.
     """
+    from scenarios.files.library import as_arguments
     from scenarios.schema.load import load_scenario, parse
 
-    if isinstance(source, str) and "\n" in source:
-        return parse(source, "<text>", options).scenario
-    return load_scenario(source, options).scenario
+    with as_arguments():
+        if isinstance(source, str) and "\n" in source:
+            return parse(source, "<text>", options).scenario
+        return load_scenario(source, options).scenario
 
 
 def run(
@@ -83,16 +85,18 @@ def audit(
     confidence: float = 0.95,
     seed: int = 0,
     jobs: int = 1,
+    **others: object,
 ) -> "OwnAudit":
     """Audit an algorithm as ``netsim audit FILE.py:CLASS`` does, against its own claim or against ε, or (ε, δ), of a
     whole run; nothing is written.
 
     `options` set fields of the world around it: ``topology.kind=complete``, ``audit.adjacency=agent``. It is here and
-    not in `netsim`, which knows nothing of audits. You get a `ScenarioError` for wrong input, and a `PrivacyError`
-    where the audit could not judge.
+    not in `netsim`, which knows nothing of audits. You get a `ScenarioError` for wrong input (any of `others` is),
+    and a `PrivacyError` where the audit could not judge.
     """
-    from scenarios.stages.notebook import audit_own
+    from scenarios.stages.notebook import audit_own, check_none
 
+    check_none(others)
     return audit_own(algorithm, claim, *options, trials=trials, confidence=confidence, seed=seed, jobs=jobs)
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, cast
 from xml.etree.ElementTree import ParseError
 
-import networkx as nx
 import numpy as np
 from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
@@ -26,7 +25,18 @@ from netsim.arguments import checked
 from netsim.arrays import Array
 from netsim.errors import ScenarioError, what
 from netsim.files import MOST_BYTES, check_regular, unreadable
-from netsim.topology.graph import DENSE_AGENTS, RULES, Graph, Places, Rule, Sparse, Topology, Weights, linked
+from netsim.topology.graph import (
+    DENSE_AGENTS,
+    RULES,
+    Graph,
+    Places,
+    Rule,
+    Sparse,
+    Topology,
+    Weights,
+    linked,
+    networkx,
+)
 
 __all__ = [
     "BUILDERS",
@@ -171,7 +181,7 @@ def balanced_tree(branching: _Branching, height: _Height, *, weights: Weights = 
 def random_tree(agents: _Agents, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
     """Each of the n^(n−2) trees on n numbered agents with the same probability."""
     _at_least(2, agents=agents)
-    graph = nx.random_labeled_tree(agents, seed=_seed(seed))
+    graph = networkx().random_labeled_tree(agents, seed=_seed(seed))
     return Topology(graph, f"random tree of {agents}, seed {seed}", weights)
 
 
@@ -224,11 +234,11 @@ def _with_links(agents: int, links: int, seed: int, weights: Weights) -> Topolog
         allowed = f"{agents - 1} … {agents * (agents - 1) // 2}"
         raise ScenarioError("links", links, f"no connected graph of {agents} agents has so many", allowed)
     draws = random.Random(_seed(seed))
-    graph = nx.gnm_random_graph(agents, links, seed=draws)
+    graph = networkx().gnm_random_graph(agents, links, seed=draws)
     for _ in range(_DRAWS):
-        if nx.is_connected(graph):
+        if networkx().is_connected(graph):
             break
-        graph = nx.gnm_random_graph(agents, links, seed=draws)
+        graph = networkx().gnm_random_graph(agents, links, seed=draws)
     name = f"Erdős–Rényi graph of {agents}, {links} links, seed {seed}"
     return _drawn(graph, name, weights, f"links well above n ln(n)/2 = {agents * log(agents) / 2:.3g}")
 
@@ -244,7 +254,7 @@ def watts_strogatz(
     if not 0 <= probability <= 1:
         raise ScenarioError("probability", probability, "a rewiring probability", "0 <= probability <= 1")
     _affordable("nearest", nearest, agents * nearest / 2)
-    graph = nx.watts_strogatz_graph(agents, nearest, probability, seed=_seed(seed))
+    graph = networkx().watts_strogatz_graph(agents, nearest, probability, seed=_seed(seed))
     name = f"Watts–Strogatz graph of {agents}, k = {nearest}, p = {probability:g}, seed {seed}"
     return _drawn(graph, name, weights, "more nearest, or a smaller probability")
 
@@ -256,7 +266,7 @@ def barabasi_albert(agents: _Agents, attach: _Attach, seed: Seed = 0, *, weights
     if not 1 <= attach < agents:
         raise ScenarioError("attach", attach, "links of each new agent", f"1 … {agents - 1}")
     _affordable("attach", attach, agents * attach)
-    graph = nx.barabasi_albert_graph(agents, attach, seed=_seed(seed))
+    graph = networkx().barabasi_albert_graph(agents, attach, seed=_seed(seed))
     return Topology(graph, f"Barabási–Albert graph of {agents}, m = {attach}, seed {seed}", weights)
 
 
@@ -307,7 +317,7 @@ def from_graph(graph: Graph, name: str = "graph", *, weights: Weights = _METROPO
     Nodes named 0 … n−1 keep their numbers; others are numbered in the graph's order. Parallel edges are one. Where
     every node has the numbers `x` and `y`, they are the agents' places.
     """
-    if not isinstance(cast("object", graph), nx.Graph):
+    if not isinstance(cast("object", graph), networkx().Graph):
         raise ScenarioError("graph", graph, what(graph), "a networkx.Graph")
     if graph.is_directed():
         raise ScenarioError("graph", type(graph).__name__, "it is directed", "an undirected graph")
@@ -463,11 +473,11 @@ def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = _
         text = source.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
-    graph = nx.Graph()
+    graph = networkx().Graph()
     if chosen == "graphml":
         try:
-            graph = nx.parse_graphml(text)
-        except (nx.NetworkXError, ParseError, KeyError, ValueError) as error:
+            graph = networkx().parse_graphml(text)
+        except (networkx().NetworkXError, ParseError, KeyError, ValueError) as error:
             raise ScenarioError("path", str(path), f"not valid GraphML: {error}", "GraphML") from error
     else:
         for number, words in _columns(text) if chosen == "csv" else _words(text):

@@ -14,7 +14,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csgraph, csr_array, diags_array, eye_array, issparse
@@ -25,6 +24,14 @@ from netsim.errors import ScenarioError, meant, what
 
 Graph: TypeAlias = Any
 """A `networkx.Graph` (networkx ships no types)."""
+
+
+def networkx() -> Any:
+    """The library of graphs, loaded when it is first needed."""
+    import networkx  # takes its time to load
+
+    return networkx
+
 
 Places: TypeAlias = Array | Sequence[Sequence[float]]
 """A row (x, y) for each agent, in order."""
@@ -116,7 +123,7 @@ class Topology:
     @cached_property
     def graph(self) -> Graph:
         """The graph as a `networkx.Graph` with the nodes 0 … n−1, made when it is first asked for."""
-        graph: Any = nx.empty_graph(self.agents)
+        graph: Any = networkx().empty_graph(self.agents)
         graph.add_edges_from(self.edges)
         return graph
 
@@ -289,7 +296,7 @@ def _adjacency(graph: Any) -> Sparse:
     """1 where there is a link, rows sorted; agents are numbered 0 … n−1."""
     if issparse(graph):
         return _symmetric(graph)
-    if not isinstance(graph, nx.Graph):
+    if not isinstance(graph, networkx().Graph):
         allowed = "a networkx.Graph, or ring(5) and others of netsim.topology; of pairs, from_edges(agents, pairs)"
         raise ScenarioError("graph", graph, what(graph), allowed)
     n = graph.number_of_nodes()

@@ -6,13 +6,14 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from netsim.shown import Shown
 from netsim.transcript.message import EVERYBODY, Capture, Door, Record, Selection, SelectionOptions, Values, contents
 
 if TYPE_CHECKING:
     from netsim.transcript.stored import StreamedTranscript  # pyarrow takes its time to load
 
 
-class Transcript:
+class Transcript(Shown):
     """Rows in order of time. Who may see it: whoever placed the taps.
 
     Rows are made when they are first read: a run only appends what taps capture.
@@ -72,11 +73,29 @@ class Transcript:
             self._captured = self._doors = ()
         return self._records
 
+    def facts(self) -> dict[str, object]:
+        """Its rows, replicas, and values by name with their shape; where taps were. Of rows on disk, which are not
+        read for it, the first two."""
+        if self._stored is not None:
+            return {"rows": len(self), "replicas": self.replicas, "kept": "on disk"}
+        rows = self.records
+        shapes = {f"{name} {value.shape}": None for r in rows for name, value in r.values.items()}
+        ways = {(r.sender, r.receiver) for r in rows if r.place == "link"}
+        doors = sorted({_door(r) for r in rows if r.place == "node"})
+        return {
+            "rows": len(rows),
+            "messages in the clear": len(self.messages(doors)) or None,
+            "replicas": self.replicas,
+            "values": _few(list(shapes)),
+            "tapped": _few([f"{i} → {'all' if j == EVERYBODY else j}" for i, j in sorted(ways)]),
+            "doors of agents": _few([str(one) for one in doors]),
+        }
+
     def __getstate__(self) -> dict[str, object]:
         """What is to be pickled: rows, and not how they are made."""
         if self._made is not None:
             assert self.records is not None
-        return self.__dict__
+        return vars(self)
 
     def __len__(self) -> int:
         if self._stored is not None:
@@ -148,6 +167,10 @@ class Transcript:
 
         rows = StreamedTranscript.open(path)
         return cls(tuple(rows), rows.replicas)
+
+
+def _few(words: list[str]) -> str:
+    return ", ".join(words[:6]) + (f" and {len(words) - 6} more" if len(words) > 6 else "")
 
 
 def _door(record: Record) -> int:

@@ -23,6 +23,7 @@ from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
 from scenarios.schema import Scenario
 from scenarios.schema.own_code import at_work
+from scenarios.schema.scenario import AuditSpec
 
 NUMBER = 8
 """Bytes."""
@@ -30,6 +31,22 @@ PACKET = 3e-5
 """Seconds that a packet takes from its sender to its receiver, beside its numbers."""
 ACTIVATION = 2e-4
 """Seconds that an activation of a walk takes, beside its gradient: waits, acknowledgements, what is recorded."""
+MADE = 2.5e-8
+"""Seconds that a number of a gradient takes with what is done with it: noise, sums over neighbors, an estimate."""
+COMPARED = 3.5e-3
+"""Seconds that a sample of an audit takes for each round of the agent, beside its simulation and its replays."""
+INFERRED, INFERRED_EACH = 5e-4, 6e-6
+"""Seconds that an attack takes for each gradient that it may infer, and for each transcript of it."""
+BOUND, BOUND_MOST = 0.14, 60.0
+"""Seconds that the bound over all pairs takes for the square root of an agent's rounds times the dimension."""
+SEARCHED, FEWER = 5, 8
+"""Agents of which a pair is searched, and by how many times fewer candidates those after the first have."""
+VIEW_CHUNKS, COALITIONS = 10, 13
+"""Chunks of the game from single points of view, and coalitions whose game it is."""
+PRICED = 0.015
+"""Seconds that exact prices take for each gradient and agent."""
+AROUND = 3.0
+"""Seconds that a run takes beside what is simulated: files, and a page with its figures."""
 LONG = 10.0
 """Seconds of work before which its duration is said."""
 FLOPS = 5e9
@@ -87,32 +104,57 @@ def check_problem(scenario: Scenario, agents: int, records: int, dimension: int)
         raise ScenarioError(field, dimension, why, f"at most {duration(LONGEST)}: fewer coordinates")
 
 
-def audit_cost(simulation: Simulation, trials: int, together: int) -> Cost:
-    """Cost of an audit: `trials` transcripts of either world, some `together`, each run, and replayed in both; and of
-    a walk, whose agents toss coins, of transcripts by themselves."""
-    one, alone = cost(simulation, together), cost(simulation, 1)
-    tosses = TOSSES if _walks(simulation) else 1
-    return Cost(one.memory, 6 * (one.seconds * -(-trials // together) + alone.seconds * tosses))
+def audit_cost(simulation: Simulation, spec: AuditSpec) -> Cost:
+    """Cost of an audit: its transcripts of either world, each run, replayed under both, and read by the attack that
+    infers gradients; those with aimed noise, and by themselves (of a walk, whose agents toss coins, several); the
+    search for the pair; the bound over all pairs; and games and prices of single points of view."""
+    agents, links = simulation.topology.agents, simulation.topology.links
+    one, gradients = cost(simulation, spec.together), _gradients(simulation)
+    rounds = gradients / agents
+
+    def taken(replicas: int) -> float:
+        """Seconds until so many transcripts are simulated and compared."""
+        return 2 * cost(simulation, replicas).seconds + COMPARED * rounds
+
+    def inferred(replicas: int) -> float:
+        return gradients * (INFERRED + INFERRED_EACH * replicas)
+
+    seconds = 2 * -(-spec.trials // spec.together) * (taken(spec.together) + inferred(spec.together))
+    seconds += 4 * (taken(spec.together) + one.seconds)
+    seconds += 2 * (TOSSES if _walks(simulation) else 1) * taken(1)
+    seconds += min(BOUND_MOST, BOUND * math.sqrt(rounds * simulation.problem.dimension))
+    if (search := spec.search) is not None:
+        others = 0 if spec.agent is not None else min(agents, SEARCHED) - 1
+        seconds += search.candidates * (1 + others / FEWER) * taken(search.transcripts)
+    if (game := spec.seen_from.game) != "none":
+        views = {"links": links, "nodes": agents, "coalitions": COALITIONS}
+        small, count = math.ceil(spec.trials / VIEW_CHUNKS), views.get(game, sum(views.values()))
+        seconds += 2 * VIEW_CHUNKS * (cost(simulation, small).seconds + count * inferred(small))
+    if spec.seen_from.exact:
+        seconds += PRICED * gradients * agents
+    return Cost(one.memory, seconds)
 
 
 def cost(simulation: Simulation, replicas: int | None = None) -> Cost:
     """Cost of one run, with its own replicas or so many."""
-    problem, topology, algorithm = simulation.problem, simulation.topology, simulation.algorithm
-    each, stops = algorithm.horizon, algorithm.stopping()
-    if each is not None:
-        gradients = each * topology.agents
-        packets = each * 2 * topology.links
-    elif stops.activations is not None:
-        gradients = packets = stops.activations
-    else:
-        gradients = packets = (stops.per_agent or 0) * topology.agents
+    problem, topology, gradients = simulation.problem, simulation.topology, _gradients(simulation)
+    each = simulation.algorithm.horizon
+    packets = gradients if each is None else each * 2 * topology.links
     replicas = replicas or simulation.replicas
     numbers = replicas * problem.dimension
     memory = NUMBER * numbers * (_COPIES * gradients + 10 * topology.agents)
     memory += NUMBER * replicas * _RESIDUALS * max(problem.records)  # of one gradient, while it is computed
     turn = ACTIVATION if _walks(simulation) else 0.0
-    seconds = gradients * (_gradient_seconds(problem, replicas) + turn) + PACKET * packets
-    return Cost(memory, seconds if gradients else float("nan"))
+    each_gradient = _gradient_seconds(problem, replicas) + MADE * numbers + turn
+    return Cost(memory, gradients * each_gradient + PACKET * packets if gradients else float("nan"))
+
+
+def _gradients(simulation: Simulation) -> int:
+    """How many gradients all agents take; 0 where only chance ends it."""
+    each, stops, agents = simulation.algorithm.horizon, simulation.algorithm.stopping(), simulation.topology.agents
+    if each is not None:
+        return each * agents
+    return stops.activations if stops.activations is not None else (stops.per_agent or 0) * agents
 
 
 def _walks(simulation: Simulation) -> bool:
@@ -121,16 +163,16 @@ def _walks(simulation: Simulation) -> bool:
 
 
 def _gradient_seconds(problem: Problem, replicas: int) -> float:
-    """Time of one gradient of one agent, with what is done with it: measured."""
+    """Time of one gradient of one agent: measured, in time of this thread, for others may be at work here."""
     together = min(replicas, max(1, _PROBED // max(problem.records)))
     objective, x = problem.objectives[0], np.zeros((together, problem.dimension))
-    taken, ends = list[float](), time.perf_counter() + _MEASURED
-    while len(taken) < _READINGS and not (taken and time.perf_counter() > ends):
-        begun = time.perf_counter()
+    taken, ends = list[float](), time.thread_time() + _MEASURED
+    while len(taken) < _READINGS and not (taken and time.thread_time() > ends):
+        begun = time.thread_time()
         objective.gradient(x)
-        taken.append(time.perf_counter() - begun)
+        taken.append(time.thread_time() - begun)
     some = taken[1:] or taken  # the first one may load what it needs
-    return 2 * sum(some) / len(some) * replicas / together
+    return sum(some) / len(some) * replicas / together
 
 
 def duration(seconds: float) -> str:
@@ -142,13 +184,16 @@ def duration(seconds: float) -> str:
 
 
 class Progress(Protocol):
-    """Receiver of how far the run is: `begin` a stage of `total` steps, `advance` by some, and what else to `say`."""
+    """Receiver of how far the run is: `begin` a stage of `total` steps, `advance` by some, what else to `say`, and
+    what is being done within the stage at this moment, a line each (`doing`)."""
 
     def begin(self, stage: str, total: int) -> None: ...
 
     def advance(self, steps: int) -> None: ...
 
     def say(self, sentence: str) -> None: ...
+
+    def doing(self, lines: list[str]) -> None: ...
 
 
 class Silent:
@@ -161,6 +206,9 @@ class Silent:
         pass
 
     def say(self, sentence: str) -> None:
+        pass
+
+    def doing(self, lines: list[str]) -> None:
         pass
 
 

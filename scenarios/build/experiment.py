@@ -9,7 +9,7 @@ import numpy as np
 
 from attacks.audit.pair import Pair
 from netsim.claims import SYMBOLS, Adjacency
-from netsim.errors import ScenarioError, together
+from netsim.errors import NetsimError, ScenarioError, together
 from netsim.memory import check_memory
 from netsim.metrics import OWN_GRADIENTS, Measures
 from netsim.network.laws import DelayLaw
@@ -88,7 +88,7 @@ class Experiment:
                 fewer = "fewer rounds, agents, replicas, records or coordinates"
                 check_memory(cost(one).memory, f"algorithms[{index}]", name, fewer)
                 if scenario.audit is not None and one.algorithm.noisy:
-                    memory = audit_cost(one, scenario.audit.trials, scenario.audit.together).memory
+                    memory = cost(one, scenario.audit.together).memory
                     fewer = "a smaller chunk, fewer rounds, agents or records"
                     check_memory(memory, "audit.chunk", scenario.audit.together, fewer)
             except ScenarioError as error:
@@ -112,14 +112,24 @@ class Experiment:
 
     def costs(self) -> dict[str, Cost]:
         """Of the runs of all algorithms, and of their audits where there are any, one after the other."""
-        spec, simulations = self.scenario.audit, [one.simulation for one in self.subjects]
-        noisy = [] if spec is None else [one for one in simulations if one.algorithm.noisy]
-        audits = [audit_cost(one, spec.trials, spec.together) for one in noisy if spec is not None]
-        each = {"run": [cost(one) for one in simulations], "audit": audits}
+        spec = self.scenario.audit
+        audited = [] if spec is None else [one.simulation for one in self.subjects if self._claims(one)]
+        audits = [audit_cost(one, spec) for one in audited if spec is not None]
+        each = {"run": [cost(one.simulation) for one in self.subjects], "audit": audits}
         return {
             what: Cost(max(one.memory for one in some), sum(one.seconds for one in some))
             for what, some in each.items() if some
         }  # fmt: skip
+
+    def _claims(self, subject: Subject) -> bool:
+        """Whether it claims anything, without which it is not audited."""
+        simulation = subject.simulation
+        if simulation.algorithm.noisy:
+            return True
+        try:
+            return simulation.claim(self.adjacency, simulation.algorithm.horizon or 1, subject.delta) is not None
+        except NetsimError:
+            return False
 
     @staticmethod
     def parts(scenario: Scenario) -> int:

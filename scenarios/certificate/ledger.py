@@ -184,6 +184,9 @@ class _Clock:
     def say(self, sentence: str) -> None:
         self.progress.say(sentence)
 
+    def doing(self, lines: list[str]) -> None:
+        self.progress.doing(lines)
+
     def stop(self) -> None:
         """End the last stage."""
         if self._of is not None:

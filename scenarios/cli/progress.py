@@ -118,10 +118,12 @@ def _bytes(running: "Running") -> str:
 
 class _Stacked(Progress):
     watcher: Watcher | None = None
+    doing: tuple[str, ...] = ()
 
     def get_renderables(self) -> Iterable[RenderableType]:
         if self.watcher is not None and self.watcher.panel is not None:
             yield self.watcher.panel
+        yield from (Text(f"    {line}", style="dim", no_wrap=True, overflow="ellipsis") for line in self.doing)
         yield from super().get_renderables()
 
 
@@ -174,6 +176,11 @@ class Bars:
         self._spoke = time.monotonic()
         self._progress.console.print(Padding(escape(sentence), (0, 0, 0, 4)), style="dim", highlight=False)
 
+    def doing(self, lines: list[str]) -> None:
+        """What is done within the stage at this moment, a line for each process: above the bars, or where silence is
+        broken."""
+        self._progress.doing = tuple(lines)
+
     def _break_silence(self) -> None:
         while not self._over.wait(max(0.01, self._spoke + SILENCE - time.monotonic())):
             for task in self._progress.tasks[-1:]:
@@ -184,7 +191,8 @@ class Bars:
                         else ""
                     )
                     after = "evaluating, " if far and task.completed == task.total else ""
-                    self.say(f"… {self._stage}: {far}{after}{task.elapsed or 0:.0f} s")
+                    now = "".join(f"; {line}" for line in self._progress.doing)
+                    self.say(f"… {self._stage}: {far}{after}{task.elapsed or 0:.0f} s{now}")
 
     def _finish(self) -> None:
         if self._progress.watcher is not None:

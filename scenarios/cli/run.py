@@ -4,11 +4,11 @@ here, on other machines, in containers, and programs in their place."""
 import os
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.markup import escape
@@ -286,32 +286,47 @@ def _client(address: str) -> Any:
 
 def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str]) -> None:
     from scenarios.render.terminal import Column, fitted, leaves
-    from scenarios.results.numbers import MISSING, show
+    from scenarios.results.numbers import MISSING, setting, show
 
     ordered = sorted(found.results, key=lambda one: one.point)
-    rows: list[dict[str, object]] = [{**one.fields, **row} for one in ordered for row in one.rows]
+    rows = [{**dict(_inside(one.fields)), **row} for one in ordered for row in one.rows]
+    given = [_inside({name: one.fields[name] for name in varied}) for one in ordered]
+    fields = list(dict.fromkeys(path for one in given for path, _ in one))
+    several = list(dict.fromkeys(row.get("algorithm") for row in rows))
+    shown = [(name, rank) for name, rank in SHOWN.items() if any(row.get(name) is not None for row in rows)]
 
     def cell(value: object) -> str:
-        return show(value) if isinstance(value, float) else MISSING if value is None else escape(str(value))
+        return show(value) if isinstance(value, float) else MISSING if value is None else escape(setting(value))
 
-    def column(name: str, head: str, **how: Any) -> Column:
-        return Column(head, [cell(row.get(name)) for row in rows[:MOST]], **how)
-
-    several = len({row.get("algorithm") for row in rows}) > 1
-    heads = list(zip(varied, leaves(varied, algorithms), strict=True))
+    heads = list(zip(fields, leaves(fields, algorithms), strict=True))
     heads = [one for one in heads if len({cell(row.get(one[0])) for row in rows}) > 1] or heads[:1]
-    shown = [(name, rank) for name, rank in SHOWN.items() if any(row.get(name) is not None for row in rows)]
-    columns = [
-        column("point", "point", right=True, whole=True),
-        *(column(name, head, spared=99 - k) for k, (name, head) in enumerate(heads)),
-        *([column("algorithm", "algorithm", at_least=10)] if several else []),
-        *(column(name, HEADS.get(name, name), whole=True, spared=rank) for name, rank in shown),
-    ]
-    if rows:
+    for algorithm in several:  # a table each: a line for each point
+        own = [row for row in rows if row.get("algorithm") == algorithm][: MOST // len(several)]
+
+        def column(name: str, head: str, own: list[dict[str, object]] = own, **how: Any) -> Column:
+            return Column(head, [cell(row.get(name)) for row in own], **how)
+
+        columns = [
+            column("point", "point", right=True, whole=True),
+            *(column(name, head, spared=99 - k) for k, (name, head) in enumerate(heads)),
+            *(column(name, HEADS.get(name, name), whole=True, spared=rank) for name, rank in shown),
+        ]
+        if len(several) > 1:
+            terminal.line(str(algorithm), style="bold", soft_wrap=False)
         console.print(fitted(columns, console))
-    if len(rows) > MOST:
-        console.print(f"{len(rows) - MOST} more rows are in the table.")
+    if (more := len(rows) - len(several) * (MOST // max(1, len(several)))) > 0:
+        console.print(f"{more} more rows are in the table.")
     console.print(f"{found.complete} of {found.points} points done", highlight=False)
+
+
+def _inside(fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """The fields and their values, a mapping's each by itself."""
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            inner = cast("Mapping[str, object]", value)
+            yield from _inside({f"{name}.{key}": one for key, one in inner.items()})
+        else:
+            yield name, value
 
 
 # ── deploy ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,17 +2,18 @@
 command line overrides both. Nothing is validated or built, so that listing them is fast."""
 
 import copy
-import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
-from netsim.errors import ScenarioError, together, what
+from netsim.errors import ScenarioError, near, together, what
 from netsim.files import check_regular
 from scenarios.files.document import Tree, keys_of, place_of, plain, put, read_yaml
 from scenarios.files.folders import MANIFEST
@@ -135,9 +136,8 @@ def read_text(path: Path) -> str:
             names = []
         names = [name for name in names if name != path.name]  # that one cannot be read
         stems = {Path(name).stem: name for name in names}
-        found = [stems[one] for one in difflib.get_close_matches(path.stem, stems, n=2)]
-        near = " or ".join(str(path.parent / one) for one in found)
-        allowed = f"did you mean {near}?" if found else "a YAML file"
+        found = " or ".join(str(path.parent / stems[one]) for one in near(path.stem, stems, 2))
+        allowed = f"did you mean {found}?" if found else "a YAML file"
         raise ScenarioError("file", str(path), f"no readable file ({reason})", allowed) from error
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise ScenarioError("file", str(path), "is in UTF-16", "the same file, saved as UTF-8", str(path), 1)
@@ -176,7 +176,7 @@ def read_source(source: str) -> tuple[str, str]:
     except ScenarioError as error:
         if error.file is not None or _is_there(path):
             raise
-        found = difflib.get_close_matches(path.name.removesuffix(".yaml").lower(), shipped, n=3)
+        found = near(path.name.removesuffix(".yaml"), shipped)
         hint = f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
         hint = f"; {error.allowed}" if error.allowed.startswith("did you mean") else hint
         problem = f"no such file, and no shipped scenario of this name{hint}"
@@ -306,6 +306,17 @@ def setting_of(text: str, form: str = "FIELD=VALUE, such as links.loss=0.2") -> 
     except ScenarioError as error:
         why = f"the value is not valid YAML: {error.problem.removeprefix('not valid YAML: ')}"
         raise ScenarioError("-o", text, why, error.allowed) from None
+
+
+@contextmanager
+def as_arguments(names: Mapping[str, str] = MappingProxyType({})) -> Generator[None]:
+    """Within, a wrong setting is a `ScenarioError` in the words of a call in Python: its field, or the argument that
+    stands for it by `names`, and not the commands' -o."""
+    try:
+        yield
+    except ScenarioError as error:
+        found = [(one, one.field.removeprefix("-o").strip()) for one in error.each()]
+        raise together([replace(one, field=names.get(f, f) or "options") for one, f in found]) from None
 
 
 def _overridden(tree: Any, settings: Sequence[str]) -> Any:

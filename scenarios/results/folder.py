@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from netsim.errors import ScenarioError, meant
+from netsim.errors import ScenarioError, near
 from netsim.files import check_regular
 from scenarios.build.experiment import Experiment
 from scenarios.files.folders import MANIFEST, RESULTS, SWEEP
@@ -34,8 +34,9 @@ def no_results(folder: Path, field: str = "folder") -> ScenarioError:
         why = "is a file, and no results folder"
         allowed += f"; a scenario is run first: `netsim run {folder}`" if folder.suffix in (".yaml", ".yml") else ""
     else:
-        near = folder.parent.iterdir() if folder.parent.is_dir() else ()
-        why = "no such folder" + meant(folder.name, [one.name for one in near if one.is_dir()])
+        beside = folder.parent.iterdir() if folder.parent.is_dir() else ()
+        found = near(folder.name, [one.name for one in beside if one.is_dir()], 1)
+        why = "no such folder" + "".join(f"; did you mean {one!r}?" for one in found)
         allowed += f"; a scenario is run first: `netsim run {folder}`" if str(folder) in library() else ""
     return ScenarioError(field, str(folder), why, allowed)
 

@@ -1,4 +1,4 @@
-"""Numbers as people read them: significant digits, thin spaces, ∞, powers of ten, and a dash where there is none."""
+"""Numbers as people read them: significant digits, commas between thousands, ∞, powers of ten, a dash for none."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from typing import Protocol, cast
 from netsim.shown import MISSING, known, show, ten_to
 
 NARROW_SPACE = "\u202f"
-"""Between thousands and before %: no line ends there."""
+"""Before %: no line ends there."""
 
 
 def all_known(values: Iterable[float | None]) -> list[float]:
@@ -55,9 +55,9 @@ def exact(epsilon: _Interval | None, digits: int = 3) -> str:
 
 
 def count(value: float | None) -> str:
-    """An integer with narrow spaces between thousands; a fraction as `show` gives it."""
+    """An integer with commas between thousands; a fraction as `show` gives it."""
     x = known(value)
-    return f"{int(x):,}".replace(",", NARROW_SPACE) if math.isfinite(x) and x == int(x) else show(x)
+    return f"{int(x):,}" if math.isfinite(x) and x == int(x) else show(x)
 
 
 def plural(number: int, noun: str) -> str:

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from netsim.algorithms import Algorithm, Setting
 from netsim.claims import BY_HAND, UNCLAIMED, Adjacency, Claim, Clip
 from netsim.errors import NetsimError, ScenarioError, meant
-from netsim.own import stated
+from netsim.own import claimed
 from netsim.schedules import Schedule
 from scenarios.files.document import Tree
 from scenarios.schema import own_code as owncode
@@ -78,7 +78,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
         """Ask for the claim once, before anything runs: a `ScenarioError` says where its code goes wrong."""
         facts = ground.adjacency, ground.setting(made.horizon or 1), self.delta or 0.0
         try:
-            stated(made, "claim", *facts)
+            claimed(made, "claim", *facts)
         except ScenarioError:
             raise
         except NetsimError:

@@ -22,7 +22,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any, cast
 
 from netsim.algorithms import Algorithm
-from netsim.errors import ScenarioError, meant
+from netsim.errors import ScenarioError, meant, near
 from netsim.files import check_regular
 from scenarios.files import CODE_LISTENERS
 
@@ -210,7 +210,8 @@ def _from_file(place: str, file: Path) -> ModuleType:
 
 def _unreadable(place: str, file: Path, error: OSError) -> ScenarioError:
     why = f"no such file in {Path.cwd()}" if isinstance(error, FileNotFoundError) else str(error.strerror)
-    why += meant(file.name, (one.name for one in file.parent.glob("*.py")))
+    found = near(file.stem, (one.stem for one in file.parent.glob("*.py")), 1)
+    why += "".join(f"; did you mean '{one}.py'?" for one in found)
     return ScenarioError(FIELD, place, why, FORM)
 
 

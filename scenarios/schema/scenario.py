@@ -8,7 +8,7 @@ from pydantic.json_schema import JsonSchemaValue
 from netsim.bounds import MOST, Count
 from netsim.claims import Norm
 from netsim.node import Backend
-from scenarios.files.library import full_tree
+from scenarios.files.library import as_arguments, full_tree
 from scenarios.files.mistakes import validated
 from scenarios.files.models import dump
 from scenarios.schema.attacks import Labels, MembershipSpec, PropertySpec, RebuildSpec, Rounds
@@ -298,7 +298,8 @@ class Scenario(Model):
 
         Raises a `ScenarioError` with every mistake.
         """
-        return validated(type(self), full_tree(dump(self), "", options), "", options)
+        with as_arguments():
+            return validated(type(self), full_tree(dump(self), "", options), "", options)
 
 
 def json_schema() -> JsonSchemaValue:

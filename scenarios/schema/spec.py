@@ -69,7 +69,7 @@ class Model(BaseModel, metaclass=_DeclaredModel):
     Its repr is Python that makes it again, from the names of `scenarios.schema`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True, defer_build=True)
 
     @field_validator("name", "title", "group", "source", "description", check_fields=False)
     @classmethod

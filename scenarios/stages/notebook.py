@@ -1,9 +1,11 @@
 """For a notebook: the audit of an object, an algorithm of a class that may be in no file, in a small world that
 options change; and figures of the page for a run, an audit, or results."""
 
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from html import escape
+from inspect import signature
 from numbers import Real
 from typing import cast
 
@@ -11,12 +13,13 @@ from attacks.audit.branches.watched import Watch, watching
 from attacks.audit.verdict import BROKEN
 from netsim.algorithms import Algorithm
 from netsim.arrays import unknown
-from netsim.errors import PrivacyError, ScenarioError, what
+from netsim.errors import PrivacyError, ScenarioError, meant, what
 from netsim.memory import check_jobs
 from netsim.settings import Recording
 from netsim.simulation import Run
 from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
+from scenarios.files.library import as_arguments
 from scenarios.files.mistakes import validated
 from scenarios.render.page.charts import charts
 from scenarios.render.page.drawing import Chart, Series
@@ -105,7 +108,9 @@ def audit_own(
     stand_in = {"kind": "gradient_tracking", "name": name, "rounds": 1}  # gives the world; the code is `algorithm`
     sizes = {"trials": trials, "confidence": confidence}
     tree = {"name": "own", "seed": seed, "algorithms": [stand_in], **deepcopy(WORLD), "audit": sizes}
-    scenario = validated(Scenario, tree, "").with_options(*options)
+    with as_arguments({f"audit.{name}": name for name in sizes}):
+        scenario = validated(Scenario, tree, "")
+    scenario = scenario.with_options(*options)
     experiment = Experiment.of(scenario)
     (subject,) = experiment.subjects
     simulation = replace(subject.simulation, algorithm=claiming(algorithm, epsilon, delta))
@@ -125,6 +130,18 @@ def audit_own(
             raise
         raise PrivacyError(lost) from None
     return OwnAudit(name, replace(audit_result(found), search=search))
+
+
+def check_none(others: Mapping[str, object]) -> None:
+    """Raise a `ScenarioError` for arguments that an audit does not have, with the place of what they say."""
+    for name, value in others.items():
+        if name in ("epsilon", "delta"):
+            ends = "(1.0, 1e-5)" if name == "delta" else "1.0"
+            allowed = f"netsim.audit(Mine(rounds=20), {ends}); without it, what its claim() returns"
+            raise ScenarioError(name, value, "part of the claim, the second argument", allowed)
+        known = [one.name for one in signature(audit_own).parameters.values() if one.kind is one.KEYWORD_ONLY]
+        allowed = f"{', '.join(known)}; a field of the scenario is a text, such as 'topology.kind=complete'"
+        raise ScenarioError(name, value, f"no argument of an audit{meant(name, known)}", allowed)
 
 
 def _number(value: object) -> bool:

@@ -12,7 +12,7 @@ from attacks.audit.pair import spread
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError
 from netsim.readers.deployed.deploy import Deployment
 from netsim.running import Running
-from scenarios.build.duration import LONG, Cost, Progress, Silent, duration
+from scenarios.build.duration import AROUND, LONG, Cost, Progress, Silent, duration
 from scenarios.build.experiment import Experiment
 from scenarios.files.folders import MANIFEST, PAGE, RESULTS, held
 from scenarios.papers.figures import reproduced
@@ -38,6 +38,7 @@ from scenarios.results.tree import (
 from scenarios.schema import Scenario
 from scenarios.schema.load import Located, Variant, expanded
 from scenarios.schema.own import PythonSpec
+from scenarios.stages.beside import Noted, followed
 from scenarios.stages.outputs import clear, complete, write_outputs
 from scenarios.stages.runner import checked, prepare, run_scenario
 
@@ -66,7 +67,7 @@ class _Plan:
     @property
     def seconds(self) -> float:
         """About how long all takes on one core; nan where only chance ends it."""
-        return sum(one.seconds for one in self.costs.values()) * max(1, len(self.variants))
+        return (sum(one.seconds for one in self.costs.values()) + AROUND) * max(1, len(self.variants))
 
     @property
     def ahead(self) -> str:
@@ -230,10 +231,14 @@ def _each(
                 raise KeyboardInterrupt
         return
     progress.begin(f"{len(left)} variants", len(left))
-    tasks = [(v, folder / v.name, c, None, None, 1, page) for v, c in zip(left, commands, strict=True)]
-    for done in spread(_one, tasks, jobs):
-        progress.advance(1)
-        yield done
+    with followed(progress) as notes:
+        beside = [Noted(notes / f"{k:06}", variant.name) for k, variant in enumerate(left)]
+        tasks = [
+            (v, folder / v.name, c, note, None, 1, page) for v, c, note in zip(left, commands, beside, strict=True)
+        ]
+        for done in spread(_noted, tasks, jobs):
+            progress.advance(1)
+            yield done
 
 
 def _one(
@@ -268,6 +273,16 @@ def _one(
     return _ended(variant.name, variant.fields, results.status, results)
 
 
+def _noted(
+    variant: Variant, folder: Path, command: str, note: Noted, watch: Watch | None, jobs: int, page: bool
+) -> Ended:
+    """Run a variant in a process of its own, and say so in a file."""
+    try:
+        return _one(variant, folder, command, note, watch, jobs, page)
+    finally:
+        note.over()
+
+
 @dataclass
 class _Named:
     """Progress of one variant."""
@@ -283,6 +298,9 @@ class _Named:
 
     def say(self, sentence: str) -> None:
         self.progress.say(sentence)
+
+    def doing(self, lines: list[str]) -> None:
+        self.progress.doing(lines)
 
 
 # ── results over all variants ───────────────────────────────────────────────────────────────────────────

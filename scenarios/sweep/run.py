@@ -27,6 +27,7 @@ from scenarios.build.duration import LONG, Progress, Silent, duration
 from scenarios.files.folders import held
 from scenarios.results.header import versions
 from scenarios.schema.load import Located, validated
+from scenarios.stages.beside import Noted, followed
 from scenarios.stages.runner import checked, run_scenario
 from scenarios.sweep.folder import DONE, PointResult, Points, packed, prepare
 from scenarios.sweep.points import MOST, Point, Shard, Sweep, located, points
@@ -39,7 +40,15 @@ KILLED = "its process was killed: out of memory, perhaps"
 class _RunPoint(Protocol):
     """Runs a point, into a folder to keep or none."""
 
-    def __call__(self, point: Point, keep: Path | None) -> PointResult: ...
+    def __call__(self, point: Point, keep: Path | None, progress: Progress | None = None, /) -> PointResult: ...
+
+
+def _noted(run_point: _RunPoint, point: Point, keep: Path | None, note: Noted) -> PointResult:
+    """Run a point in a process of its own, and say so in a file."""
+    try:
+        return run_point(point, keep, note)
+    finally:
+        note.over()
 
 
 @dataclass(frozen=True)
@@ -73,9 +82,14 @@ class _Processes:
                 executor.shutdown(wait=False, kill_workers=True)
 
     def _together(self, left: Sequence[Point]) -> Iterator[PointResult]:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), followed(self.progress) as notes:
             warnings.filterwarnings("ignore", message="A worker stopped")
-            work = (delayed(self.run_point)(point, self._folder(point)) for point in left)
+            work = (
+                delayed(_noted)(
+                    self.run_point, point, self._folder(point), Noted(notes / f"{k:09}", f"point {point.index}")
+                )
+                for k, point in enumerate(left)
+            )
             parallel: Any = Parallel  # its stubs take no number for batch_size
             pool = parallel(n_jobs=self.jobs, return_as="generator_unordered", batch_size=1)
             yield from pool(work)
@@ -322,7 +336,7 @@ def _looked_at(point: Point) -> tuple[list[tuple[str, object, str, str]], float]
     return [], sum(one.seconds for one in costs.values() if not math.isnan(one.seconds))
 
 
-def one_point(point: Point, keep: Path | None) -> PointResult:
+def one_point(point: Point, keep: Path | None, progress: Progress | None = None) -> PointResult:
     """Run one point, in one thread; its error in words in place of raising it.
 
     Its own loops stay in this process: in a worker of Dask, joblib would hand them to the cluster again.
@@ -330,7 +344,8 @@ def one_point(point: Point, keep: Path | None) -> PointResult:
     with tempfile.TemporaryDirectory() as nowhere, threadpool_limits(1), parallel_config("sequential"):
         folder = keep or Path(nowhere) / "run"
         try:
-            results = run_scenario(validated(dict(point.tree), ""), folder, part=True, page=keep is not None)
+            scenario = validated(dict(point.tree), "")
+            results = run_scenario(scenario, folder, progress=progress, part=True, page=keep is not None)
         except Exception as error:  # whatever it is: the others go on
             words = str(error) if isinstance(error, NetsimError) else f"{type(error).__name__}: {error}"
             return PointResult.failed(point, words)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from netsim.errors import QUOTED, ScenarioError, brief, short
+from netsim.errors import QUOTED, ScenarioError, brief, near, short
 
 LONG = "y" * 5000
 
@@ -32,6 +32,32 @@ def test_what_is_said_oneself_is_not():
 )
 def test_a_value_in_a_document_is_cut(value):
     assert len(short(value)) <= QUOTED + 1 if isinstance(value, str) else len(short(value)) <= 1000
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("mnits", ["mnist"]),
+        ("owm", ["own"]),
+        ("cpgt-fig", ["cpgt-fig-2", "cpgt-fig-3"]),
+        ("privat-descent", ["private-descent"]),
+        ("first", []),
+        ("descent", []),
+        ("x" * 10_000, []),
+    ],
+)
+def test_only_a_slip_of_the_pen_is_a_near_name(written, found):
+    names = [
+        "mnist",
+        "own",
+        "cpgt-fig-3",
+        "cpgt-fig-2",
+        "private-descent",
+        "private-descent-noise-floor",
+        "list",
+        "a",
+    ]
+    assert sorted(near(written, names)) == found
 
 
 @pytest.mark.parametrize("value", [True, 3, 0.5, "a few words", None])

@@ -10,7 +10,7 @@ import pytest
 import netsim
 import scenarios
 from netsim.algorithms import PrivateGradientDescent
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, TranscriptError
 from netsim.problems import build
 from netsim.problems.data import Dataset, load
 from netsim.schedules import Constant
@@ -43,6 +43,7 @@ def installed(monkeypatch):
     [
         (DATA, ["records: 30", "dimension: 3", "2 classes"]),
         (RUN.simulation.problem, ["agents: 4", "records of an agent: 7 to 8", "ridge: 0.1"]),
+        (RUN.views[0].transcript, ["rows: 24", "replicas: 1", "x (1, 3)", "0 → 1"]),
         (RUN, ["PrivateGradientDescent", "ring of 4", "activations of one agent: 3", "eavesdropper: 24"]),
     ],
 )
@@ -53,6 +54,13 @@ def test_a_line_and_a_table_have_the_same_facts(shown, facts):
     for fact in facts:
         assert fact in line
         assert fact.rpartition(": ")[2] in table
+
+
+def test_a_view_that_is_not_there_says_which_are():
+    for which in (3, "eavesdropper"):
+        with pytest.raises(TranscriptError, match=r"there is none; the run has .*views\[0\] of 'eavesdropper'"):
+            RUN.views[which]
+    assert RUN.views[-1] is RUN.views[0]
 
 
 def test_a_table_is_escaped():

@@ -297,10 +297,12 @@ def heat_map(found: ViewPrices.PairPrices, name: str) -> Chart:
     n = len(found.upper)
     values = [e for row in found.upper for e in row if not math.isnan(e)]
     _, shade = _shades(values)
-    red, green, blue = (int(VERMILLION[k : k + 2], 16) / 255 for k in (1, 3, 5))
-    pixels = np.array([[(red, green, blue, shade(one)) for one in row] for row in found.upper])
+    red, green, blue = (int(VERMILLION[k : k + 2], 16) for k in (1, 3, 5))
+    pixels = [[(red, green, blue, int(255 * shade(one))) for one in row] for row in found.upper]
     with canvas(HEIGHT + 40, HEIGHT + 40) as (figure, plot):
-        plot.imshow(pixels, interpolation="none", origin="upper", extent=(-0.5, n - 0.5, n - 0.5, -0.5))
+        plot.imshow(
+            np.array(pixels, np.uint8), interpolation="none", origin="upper", extent=(-0.5, n - 0.5, n - 0.5, -0.5)
+        )
         plot.set_xlabel("listener")
         plot.set_ylabel("victim")
         step = max(1, round(n / 10))

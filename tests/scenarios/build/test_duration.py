@@ -7,7 +7,7 @@ import pytest
 
 from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares
-from scenarios.build.duration import Silent, cost, duration
+from scenarios.build.duration import COMPARED, Silent, cost, duration
 from scenarios.build.experiment import Experiment
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
@@ -110,6 +110,19 @@ def test_a_run_of_twice_the_rounds_or_replicas_takes_twice_the_memory():
     )
     assert replicas == 2 * one
     assert rounds == pytest.approx(2 * one, rel=0.1)
+
+
+def test_the_search_for_the_pair_and_views_count_in_an_estimate(monkeypatch):
+    monkeypatch.setattr("scenarios.build.duration._gradient_seconds", lambda *_: 1e-5)
+
+    def seconds(audit):
+        settings = [f"audit={{adjacency: {{change: 1.0}}, trials: 200, {audit}}}"]
+        return Experiment.of(parse(SCENARIO, settings=settings).scenario).costs()["audit"].seconds
+
+    alone, few, many = (seconds(f"search: {one}") for one in ("null", "{candidates: 10}", "{candidates: 100}"))
+    assert few - alone > 10 * COMPARED * 50  # each candidate is a replay of 50 rounds
+    assert many - alone == pytest.approx(10 * (few - alone))
+    assert seconds("search: null, views: nodes") > 1.5 * alone
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.1, "1 s"), (300, "5 min"), (7200, "2 h"), (1e6, "12 days")])

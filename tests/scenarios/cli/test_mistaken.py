@@ -36,7 +36,7 @@ MISTAKES = {
     "a δ of 2": ("audit mine.py --epsilon 1 --delta 2", 2, "--delta = 2.0: out of range; allowed: 0 … 0.999"),
     "an ε without end": ("audit mine.py -o rounds=3 --epsilon inf", 2, "--epsilon = inf: out of range; allowed: a "),
     "a claim that divides by 0": (
-        "audit zero.py -o rounds=3", 2, "zero.py:31: claim() = 'TwoExchanges': ZeroDivisionError: division by zero; ",
+        "audit zero.py -o rounds=3", 2, "zero.py:31: claim() = 'TwoExchanges': ZeroDivisionError: division by zero (",
     ),
     "an item that no paper has": (
         "papers cpgt-fig-33", 2, "no item of a paper, and no paper; did you mean cpgt-fig-3 or cpgt-fig-2 or ",
@@ -52,7 +52,9 @@ MISTAKES = {
     "a claim that is a number": (
         "audit number.py -o rounds=3 --out out", 2, "number.py:29: claim = 1.0: is what TwoExchanges.claim returned",
     ),
-    "a claim below 0": ("audit below.py -o rounds=3 --out out", 2, "below.py:31: claim.epsilon = -1.0: not an ε; "),
+    "a claim below 0": (
+        "audit below.py -o rounds=3 --out out", 2, "below.py:31: claim.epsilon = -1.0: not an ε (with rounds = 3); ",
+    ),
     "a claim whose adjacency is a number": (
         "audit two.py -o rounds=3 --out out", 2, "two.py:31: claim.adjacency = 2.0: not an adjacency; allowed: the ",
     ),
@@ -60,7 +62,7 @@ MISTAKES = {
         "audit none.py -o rounds=3 --out out", 2, "none.py:31: claim.epsilon = None: no ε, and no condition"
     ),
     "a claim of a text": (
-        "audit text.py -o rounds=3 --out out", 2, "text.py:31: claim.epsilon = '1': not an ε; allowed: a number >= 0"
+        "audit text.py -o rounds=3 --out out", 2, "text.py:31: claim.epsilon = '1': not an ε (with rounds = 3); "
     ),
     "a claim in no norm": (
         "audit fruit.py -o rounds=3 --out out", 2, "fruit.py:31: claim.norm = 'banana': no norm of a claim; "

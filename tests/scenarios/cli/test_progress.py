@@ -9,6 +9,7 @@ from rich.console import Console
 from scenarios.cli import progress
 from scenarios.cli.progress import Bars
 from scenarios.schema.load import parse
+from scenarios.stages import beside
 from tests.scenarios.files.mistaken import GOOD
 
 
@@ -58,6 +59,28 @@ def test_a_stage_that_is_silent_says_that_it_goes_on(monkeypatch):
 
 def test_a_stage_whose_steps_are_all_done_says_what_takes_its_time(monkeypatch):
     assert silent(monkeypatch, "auditing", 40)[1].strip() == "… auditing: 40 of 40, evaluating, 0 s"
+
+
+def test_work_in_other_processes_is_shown_within_a_stage(monkeypatch):
+    monkeypatch.setattr(progress, "SILENCE", 0.05)
+    monkeypatch.setattr(beside, "EVERY", 0.01)
+    for terminal in (False, True):
+        out = io.StringIO()
+        with Bars(Console(file=out, width=80, force_terminal=terminal)) as bars, beside.followed(bars) as notes:
+            bars.begin("2 variants", 2)
+            one, other = (beside.Noted(notes / name, name) for name in ("first", "second"))
+            one.begin("auditing", 40)
+            one.advance(10)
+            other.begin("running", 1)
+            time.sleep(0.5)
+            one.over()
+            time.sleep(0.3)
+        text = out.getvalue()
+        assert "first: auditing: 10 of 40" in text
+        assert "second: running" in text
+        assert terminal or " s; second: running" in text
+    assert not notes.exists()
+    one.begin("writing", 1)  # after an interruption there is no place to say it
 
 
 def test_a_terminal_or_a_command_without_lines_is_left_alone(monkeypatch):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +10,9 @@ from pyarrow import parquet
 
 from attacks.probe.mapping import Mapper
 from scenarios.cli import attack
+from scenarios.render.page.plan import heat_map
 from scenarios.results.numbers import show
+from scenarios.results.views import ViewPrices
 from scenarios.stages import audit
 from tests.scenarios.command import cli
 
@@ -35,6 +38,16 @@ def test_the_document_and_the_files_have_every_ordered_pair(tmp_path):
         assert float(row["epsilon_upper"]) == other["epsilon_upper"] == upper[u][v] > 0
         assert other["hops"] == found["pairs"]["hops"][u][v]
     assert {file.name for file in tmp_path.glob("*.svg")} == {"pairs.svg", "distance.svg", "listener.svg"}
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_map_of_pairs_is_drawn_without_a_warning(tmp_path):
+    known = ((math.nan, 1.5, 0.2), (0.3, math.nan, math.inf), (2.0, 0.0, math.nan))
+    pairs = ViewPrices.PairPrices(
+        lower=known, upper=known, hops=((0, 1, 1),) * 3, claimed=None, verdict=None, refuted=(), witness=None
+    )
+    file = heat_map(pairs, "pairs").save(tmp_path / "pairs.svg")
+    assert file.read_text(encoding="utf-8").count("<image") == 1
 
 
 def test_the_table_is_printed_for_one_listener_too():

@@ -64,7 +64,7 @@ def test_what_a_file_takes_from_its_base_is_told_with_the_line_of_the_base(tmp_p
         ("extends: bsae.yaml\n", "own.yaml:1: extends = 'bsae.yaml': no such file, and no shipped scenario of this name; "
          "did you mean base.yaml?; allowed: a path, or a name that `netsim list` shows"),
         ("name: own\nextends: privat-descent\n", "own.yaml:2: extends = 'privat-descent': no such file, and no shipped "
-         "scenario of this name; did you mean 'private-descent' or 'private-admm-or-descent' or 'private-descent-noise-floor'?; allowed: a path, or a name that `netsim list` shows"),
+         "scenario of this name; did you mean 'private-descent'?; allowed: a path, or a name that `netsim list` shows"),
         ("extends: broken.yaml\n", "broken.yaml:2: not valid YAML: a tab, where only spaces may be; allowed: use spaces: "
          "YAML is indented with spaces, two a level, never with tabs"),
         ("extends: own.yaml\n", "own.yaml:1: extends = 'own.yaml': extends itself (own.yaml → own.yaml); allowed: a "

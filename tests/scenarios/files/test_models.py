@@ -102,9 +102,9 @@ def test_options_and_replacements():
     with pytest.raises(ScenarioError) as caught:
         scenario.with_options("links.los=1", "seed=x")
     assert sorted(str(caught.value).splitlines()) == [
-        "-o links.los = 1: unknown field; did you mean 'loss'?; allowed: delay, loss, bandwidth, buffer, reliable, "
+        "links.los = 1: unknown field; did you mean 'loss'?; allowed: delay, loss, bandwidth, buffer, reliable, "
         "timeout, reordering, duplication, outages, encrypted, authenticated",
-        "-o seed = 'x': wrong type: text; allowed: a whole number",
+        "seed = 'x': wrong type: text; allowed: a whole number",
     ]
 
 

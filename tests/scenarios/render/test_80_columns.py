@@ -40,18 +40,36 @@ def test_a_sweep_never_cuts_a_verdict(narrow, count, width):
     fields = [f"links.field_{k}" for k in range(count)]
     row = {"point": 0, "final_error": 1.23e-7, "epsilon_claimed": 12.3, "gradient_error": 3.21e-11}
     names = ("private gradient descent", "another algorithm")
-    rows = [
-        row | dict.fromkeys(fields, 0.25 * k) | {"algorithm": one, "verdict": "underpowered", "audit": "null"}
-        for k, one in enumerate(names, start=1)
+    rows = [row | {"algorithm": one, "verdict": "underpowered"} for one in names]
+    points = [
+        SimpleNamespace(point=k, fields=dict.fromkeys(fields, 0.25 * k) | {"audit": None}, rows=rows) for k in (1, 2)
     ]
-    point = SimpleNamespace(point=0, fields={}, rows=rows)
-    command._print(SimpleNamespace(results=[point], complete=1, points=1), [*fields, "audit"], names)
+    command._print(SimpleNamespace(results=points, complete=2, points=2), [*fields, "audit"], names)
     text = narrow.getvalue()
     assert "audit" not in text  # the same everywhere
     assert max(map(len, text.splitlines())) <= width
-    assert text.count("underpowered") == 2
-    assert ("gradient error" in text) is (width == 100)
+    assert text.count("underpowered") == 4
+    assert [line.strip() for line in text.splitlines() if line.startswith(names)] == list(names)
+    assert ("gradient error" in text) is (count == 1)
     assert "links" not in text
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_point_of_a_sweep_is_a_line(narrow, width):
+    command.console.width = width
+    points = [
+        SimpleNamespace(
+            point=k,
+            fields={"algorithms[0].scale": {"kind": "geometric", "first": 1.0 + k, "ratio": 0.9}, "seed": k},
+            rows=[{"point": k, "algorithm": "private descent", "verdict": "consistent", "final_error": 1e-5}],
+        )
+        for k in range(24)
+    ]
+    command._print(SimpleNamespace(results=points, complete=24, points=24), ["algorithms[0].scale", "seed"], ["one"])
+    lines = narrow.getvalue().splitlines()
+    assert sum("consistent" in line for line in lines) == 24
+    assert len(lines) <= 24 + 7
+    assert "first" in narrow.getvalue()
 
 
 def costs(*rows):

@@ -137,7 +137,7 @@ def test_an_error_in_a_claim_is_one_line_before_anything_runs(file, tmp_path, wo
     line = (MINE + claim).count("\n")
     done = cli(
         "audit", "mine.py", "-o", "rounds=2", "--out", "out", *words, ends=2,
-        stderr=f"mine.py:{line}: claim() = 'TwoExchanges': ZeroDivisionError: division by zero; ",
+        stderr=f"mine.py:{line}: claim() = 'TwoExchanges': ZeroDivisionError: division by zero (with rounds = 2); ",
     )  # fmt: skip
     assert "Traceback" not in done.stderr
     assert done.stderr.count("by zero") == 1

@@ -93,7 +93,10 @@ def test_and_a_pcapng_file_of_one_replica(home, own):
     ("broken", "said"),
     [
         (lambda text: text.replace("Oslo", "Rome", 1), ":2: column 'dst' = 'Rome': no number"),
-        (lambda text: text.replace("when", "then", 1), "--column time = 'when': unknown; allowed: then"),
+        (
+            lambda text: text.replace("when", "then", 1),
+            "--column time = 'when': unknown; did you mean 'then'?; allowed: then",
+        ),
         (lambda text: text.replace("[[", "[[7, ", 1), ":2: column 'g' = "),
         (lambda text: text.replace("[[", "[[x, ", 1), "no vector"),
         (lambda text: text + "1.0,Lima\n", "has 2 fields, not 4"),

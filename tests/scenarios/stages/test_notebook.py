@@ -73,7 +73,7 @@ def test_what_is_wrong_is_said_before_anything_runs():
     for algorithm, options, says in (
         (Mine, {}, "is the class; allowed: an object"),
         (3, {}, "algorithm = 3: is no algorithm"),
-        (Mine(), {"trials": 3}, "audit.trials = 3: out of range; allowed: 50 … "),
+        (Mine(), {"trials": 3}, "trials = 3: out of range; allowed: 50 … "),
         (Mine(), {"claim": (1.0, 0.0, 0.0)}, "not a claim; allowed: ε, or "),
         (Mine(), {"seed": -1}, "seed = -1: out of range"),
         (Mine(), {"jobs": 0}, "jobs = 0: not a number of processes"),
@@ -87,13 +87,25 @@ def test_what_is_wrong_is_said_before_anything_runs():
         ),
         (Mine(rounds="4"), {}, "algorithm.rounds = '4': not an integer"),
         (Mine(scale="x"), {}, "algorithm.scale = 'x': is a text; allowed: a number"),
-        (Mine(scale=0.0), {}, "claim() = 'Mine': ZeroDivisionError: float division by zero; allowed: def claim("),
+        (
+            Mine(scale=0.0),
+            {},
+            "claim() = 'Mine': ZeroDivisionError: float division by zero (with scale = 0.0); allowed: def claim(",
+        ),
     ):
         with pytest.raises(ScenarioError) as caught:
             scenarios.audit(algorithm, **options)
         assert says in str(caught.value)
-    with pytest.raises(ScenarioError, match="-o = 3: is an int; allowed: a text FIELD=VALUE"):
+    with pytest.raises(ScenarioError, match="options = 3: is an int; allowed: a text FIELD=VALUE"):
         scenarios.audit(Mine(), 1.0, 3)
+    with pytest.raises(
+        ScenarioError, match=r"delta = 1e-05: part of the claim, .*netsim.audit\(Mine\(rounds=20\), \(1.0, 1e-5\)\)"
+    ):
+        scenarios.audit(Mine(), 1.0, delta=1e-5)
+    with pytest.raises(ScenarioError, match="trial = 50: no argument of an audit; did you mean 'trials'"):
+        scenarios.audit(Mine(), 1.0, trial=50)
+    with pytest.raises(ScenarioError, match=r"^topology\.agnts = 4: unknown field; did you mean 'agents'"):
+        scenarios.audit(Mine(), 1.0, "topology.agnts=4")
     with pytest.raises(ScenarioError, match="found = 3: is an int; allowed: a run, as of Simulation"):
         scenarios.plot(3)
     with pytest.raises(ScenarioError, match="scenario = 3: is an int; allowed: a text, or a Path"):

@@ -14,7 +14,9 @@ import pytest
 from pyarrow import parquet
 
 from netsim.errors import ScenarioError
+from scenarios.build.duration import Silent
 from scenarios.schema.load import parse
+from scenarios.stages import beside
 from scenarios.sweep import folder as folders
 from scenarios.sweep import run as running
 from scenarios.sweep.points import Sweep, load_sweep, points
@@ -152,7 +154,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     run_sweep(GRID.model_copy(update={"grid": {"topology.agents": [3, 5]}}), BASE, tmp_path / "out", jobs=1)
     before = read(tmp_path / "out")
     done = []
-    monkeypatch.setattr(running, "one_point", lambda point, keep: done.append(point.index))
+    monkeypatch.setattr(running, "one_point", lambda point, *_: done.append(point.index))
     again = run_sweep(GRID.model_copy(update={"grid": {"topology.agents": [3, 5]}}), BASE, tmp_path / "out", jobs=1)
     assert done == []
     assert again.complete == 2
@@ -205,8 +207,29 @@ def _listening():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def test_it_is_shown_what_each_point_does(tmp_path, monkeypatch):
+    seen = set()
+
+    class Shown(Silent):
+        def doing(self, lines):
+            seen.update(lines)
+
+    def run_point(point, keep, progress):
+        progress.begin("descent: auditing", 40)
+        progress.advance(10)
+        time.sleep(0.2)
+        return REAL(point, keep)
+
+    monkeypatch.setattr(beside, "EVERY", 0.01)
+    monkeypatch.setattr(running, "one_point", run_point)
+    two = Sweep.model_validate({"scenario": "small", "grid": {"topology.agents": [3, 4]}})
+    found = run_sweep(two, BASE, tmp_path / "out", jobs=1, progress=Shown())
+    assert found.complete == 2
+    assert {f"point {k}: descent: auditing: 10 of 40" for k in (0, 1)} <= seen
+
+
 # ── workers that die ────────────────────────────────────────────────────────────────────────────────────
-def killed_once(marker, point, keep):
+def killed_once(marker, point, keep, *_):
     """The first worker that gets point 1 is killed, as by a cluster's memory limit; the next one is not."""
     if point.index == 1 and not os.path.exists(marker):
         open(marker, "w").close()
@@ -214,7 +237,7 @@ def killed_once(marker, point, keep):
     return REAL(point, keep)
 
 
-def killed_always(point, keep):
+def killed_always(point, keep, *_):
     if point.index == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     return REAL(point, keep)

@@ -1,0 +1,79 @@
+"""Progress of work in other processes: each keeps a file of what it does now, which a thread of this one reads."""
+
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from scenarios.build.duration import Progress
+
+EVERY = 1.0
+"""Seconds between two looks at the files, and between two that one process writes."""
+
+
+@dataclass
+class Noted:
+    """Progress of work called `name`, as a line in a file."""
+
+    file: Path
+    name: str
+    _stage: str = ""
+    _total: int = 0
+    _done: int = 0
+    _written: float = field(default=0.0)
+
+    def begin(self, stage: str, total: int) -> None:
+        self._stage, self._total, self._done = stage, total, 0
+        self._write()
+        self._written = 0.0  # the first step is written at once
+
+    def advance(self, steps: int) -> None:
+        self._done += steps
+        if self._done >= self._total or time.monotonic() >= self._written + EVERY:
+            self._write()
+
+    def say(self, sentence: str) -> None:
+        pass
+
+    def doing(self, lines: list[str]) -> None:
+        pass
+
+    def _write(self) -> None:
+        self._written = time.monotonic()
+        far = f": {self._done:,} of {self._total:,}" if self._total > 1 and self._done <= self._total else ""
+        far += ", evaluating" if far and self._done == self._total else ""
+        with suppress(OSError):  # the folder is gone where the command was interrupted
+            self.file.write_text(f"{self.name}: {self._stage}{far}", encoding="utf-8")
+
+    def over(self) -> None:
+        """There is no more to say."""
+        with suppress(OSError):
+            self.file.unlink(missing_ok=True)
+
+
+@contextmanager
+def followed(progress: Progress) -> Generator[Path]:
+    """A folder for files of `Noted`: within, `progress` is told what is in them."""
+    over = threading.Event()
+    with TemporaryDirectory(prefix="netsim-progress-") as place:
+        folder = Path(place)
+
+        def look() -> None:
+            while not over.wait(EVERY):
+                lines = list[str]()
+                for file in sorted(folder.iterdir()):
+                    with suppress(OSError):  # its work has just ended
+                        lines.append(file.read_text(encoding="utf-8"))
+                progress.doing([line for line in lines if line])
+
+        thread = threading.Thread(target=look, daemon=True)
+        thread.start()
+        try:
+            yield folder
+        finally:
+            over.set()
+            thread.join()
+            progress.doing([])
