@@ -3,7 +3,7 @@
 import gc
 import re
 import warnings
-from dataclasses import dataclass, make_dataclass
+from dataclasses import make_dataclass
 from textwrap import indent
 from types import ModuleType
 
@@ -203,7 +203,6 @@ def test_what_no_error_says_python_says(tmp_path):
 
 
 def test_shipped_code_is_nobodys_own():
-    @dataclass(frozen=True)
     class Broken(Algorithm):
         async def run(self, node):
             """Nothing."""

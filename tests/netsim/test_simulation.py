@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -221,7 +221,6 @@ def test_a_walk_stops_exactly_where_it_should(options, total, largest):
 def test_a_claim_of_fewer_pairs_than_it_was_asked_about_is_held_to_all_of_them(stated):
     """Its author has worked out by himself how far adjacent gradients are apart."""
 
-    @dataclass(frozen=True)
     class Stated(PrivateGradientDescent):
         def claim(self, adjacency, setting, delta):
             return replace(super().claim(adjacency, setting, delta), adjacency=replace(adjacency, **stated))
@@ -236,7 +235,6 @@ def test_a_claim_of_fewer_pairs_than_it_was_asked_about_is_held_to_all_of_them(s
 
 
 def test_a_diverging_run_is_a_result():
-    @dataclass(frozen=True)
     class Exploding(Algorithm):
         async def run(self, node: Node) -> None:
             x = node.zeros() + 1.0
@@ -344,7 +342,6 @@ def test_nothing_keeps_a_run_alive_that_nobody_holds():
         gc.enable()
 
 
-@dataclass(frozen=True)
 class ClaimsByDistance(PrivateGradientDescent):
     """Claims more of listeners further away."""
 

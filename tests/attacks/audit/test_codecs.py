@@ -187,7 +187,6 @@ def test_what_the_codec_rounds_away_is_not_held_against_anybody():
 def test_rounding_errors_that_a_codec_enlarges_are_no_leak():
     """Half a step plus what cancels but for rounding: the grid makes a whole step of it."""
 
-    @dataclass(frozen=True)
     class Edge(Algorithm):
         async def run(self, node):
             gradient = await node.gradient(node.zeros())
@@ -277,7 +276,6 @@ def test_pure_epsilon_of_a_gaussian_on_a_bounded_grid_is_finite():
     assert judged(simulation, pair, claim_of(50.0, 0.0), attack=None).epsilon_exact == math.inf
 
 
-@dataclass(frozen=True)
 class Remembers(Algorithm):
     """Goes on with its release as it was before it was rounded."""
 

@@ -108,7 +108,6 @@ class ScaleOverwritten(Deceiver):
         node.broadcast(b=released)
 
 
-@dataclass(frozen=True)
 class Lying(Gaussian):
     """Draws a hundredth of the noise that it prices, and has quantiles that are a hash of what was observed."""
 
@@ -124,7 +123,6 @@ class LyingMechanism(Deceiver):
         node.broadcast(b=node.privatize(gradient, NOISE if self.sound else Lying(1.0)))
 
 
-@dataclass(frozen=True)
 class Wide(Codec):
     """Sends the number itself and says that it is one of a cell a hundred wide."""
 
@@ -153,7 +151,6 @@ class LyingCodec(Deceiver):
         node.broadcast(b=node.privatize(gradient, Gaussian(1.0 if self.sound else 0.01)))
 
 
-@dataclass(frozen=True)
 class Seeded(Gaussian):
     """Noise that is a function of the value and of the replica's number: none for who knows how it is made."""
 
@@ -163,7 +160,6 @@ class Seeded(Gaussian):
         return value + np.array(noise) * self.stddev
 
 
-@dataclass(frozen=True)
 class Truncated(Gaussian):
     """Without tails of 1e-3 each: a release there would be one of the other world, or of a wrong ε."""
 
@@ -171,7 +167,6 @@ class Truncated(Gaussian):
         return value + special.ndtri(1e-3 + (1 - 2e-3) * rng.random(value.shape)) * self.stddev
 
 
-@dataclass(frozen=True)
 class Plain(Gaussian):
     """The sound one: of somebody's own, and what it says."""
 
@@ -261,7 +256,6 @@ def test_a_deceiver_is_caught_and_its_sound_twin_is_not(deceiver, caught):
 
 
 # ── what hides a value in steps, and twice the same noise: sound, and no leak ──────────────────────────
-@dataclass(frozen=True)
 class ArgMax(Algorithm):
     """Permute and flip: the largest of scores with exponential noise, three times; scores move by 2: ε = 3·4/6."""
 

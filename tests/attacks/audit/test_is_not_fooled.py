@@ -40,7 +40,6 @@ async def private(node):
     return gradient, bool(gradient[0, 0] > -0.3)  # agent 1: −1/4 in world 0, −3/8 in world 1
 
 
-@dataclass(frozen=True)
 class Toy(Algorithm):
     """Releases the gradient with enough noise, and does something besides."""
 
@@ -283,7 +282,6 @@ def test_a_sum_of_releases_costs_what_its_own_noise_allows():
 
 
 # ── noise that is not what it is declared to be ─────────────────────────────────────────────────────────
-@dataclass(frozen=True)
 class Mirrored(Gaussian):
     """The second half of the coordinates has minus the noise of the first."""
 
@@ -292,7 +290,6 @@ class Mirrored(Gaussian):
         return value + np.concatenate([half, -half], axis=1)
 
 
-@dataclass(frozen=True)
 class OneOfThree(Gaussian):
     """Only three noises exist."""
 
@@ -300,7 +297,6 @@ class OneOfThree(Gaussian):
         return value + np.random.default_rng(rng.integers(3)).standard_normal(value.shape) * self.stddev
 
 
-@dataclass(frozen=True)
 class OneForAll(Gaussian):
     """All transcripts share one noise."""
 

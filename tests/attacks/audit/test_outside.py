@@ -140,7 +140,6 @@ def test_a_process_is_noticed():
 
 
 def test_a_mechanism_that_reads_a_file_is_noticed():
-    @dataclass(frozen=True)
     class Read(Gaussian):
         def release(self, value, rng):
             return super().release(value, rng) * (1 - reads(value))

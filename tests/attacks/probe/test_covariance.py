@@ -6,7 +6,7 @@ statistics are standard normal for large n. Each test is at false-alarm probabil
 rounds and pairs of rounds; seeds are fixed.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -115,7 +115,6 @@ class TestProbed:
         assert joint > stats.norm.isf(ALPHA / 2)
 
 
-@dataclass(frozen=True)
 class Leaning(Algorithm):
     """Objective perturbation around a point that is private: it leans on a gradient that is told with noise."""
 

@@ -57,7 +57,6 @@ class TestOrders:
             probe_network(replace(blind, transcript=Transcript(rows, 1)))
 
 
-@dataclass(frozen=True)
 class InOrder(Algorithm):
     """The hub tells a sum in which the first to come counts most."""
 
@@ -74,7 +73,6 @@ class InOrder(Algorithm):
 class TestRefusals:
     @pytest.mark.parametrize("links", [(GRAPH.edges[2],), "all"])
     def test_messages_that_came_in_an_order_that_nobody_saw_and_that_matters(self, links):
-        @dataclass(frozen=True)
         class Gossip(Algorithm):
             async def run(self, node: Node) -> None:
                 node.broadcast(x=await node.gradient(node.zeros()))

@@ -59,7 +59,6 @@ class Mixed(Algorithm):
             node.estimate(x)
 
 
-@dataclass(frozen=True)
 class Shares(Algorithm):
     """Sends a share modulo 97 and nothing else, in its second message."""
 
@@ -69,7 +68,6 @@ class Shares(Algorithm):
         await node.exchange(share=node.privatize(np.rint(gradient), UniformModulo(97)))
 
 
-@dataclass(frozen=True)
 class Unseeded(Algorithm):
     """Breaks a rule: its randomness is its own."""
 
@@ -78,7 +76,6 @@ class Unseeded(Algorithm):
         await node.exchange(x=gradient + np.random.default_rng().standard_normal(gradient.shape))
 
 
-@dataclass(frozen=True)
 class Tossed(Algorithm):
     """Private coins choose the batch and the neighbor who is told."""
 

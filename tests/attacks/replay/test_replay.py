@@ -130,7 +130,6 @@ def test_noise_drowns_by_its_ratio_to_what_was_observed(value, ratio, drowns):
     assert (found.unreliable_from is not None) == drowns
 
 
-@dataclass(frozen=True)
 class Steps(Algorithm):
     """Two proximal steps: of the own objective alone, and with the public regularizer."""
 
@@ -149,7 +148,6 @@ def test_proximal_steps_are_with_the_regularizer_where_that_is_asked_and_not_els
     assert replay(run.views[0], 1, problem.objectives[1], coins(run, 1)).identical
 
 
-@dataclass(frozen=True)
 class TwoLaws(Algorithm):
     """Both mechanisms in one round, the first one sent a round later."""
 
@@ -181,7 +179,6 @@ def test_recovered_noise_is_the_noise_that_was_added():
 
 
 def test_an_algorithm_that_awaits_the_world_is_refused():
-    @dataclass(frozen=True)
     class Sleeper(Algorithm):
         async def run(self, node):
             import asyncio
@@ -196,7 +193,6 @@ def test_an_algorithm_that_awaits_the_world_is_refused():
     LOOP = asyncio.new_event_loop()
     problem = synthetic_problem()
 
-    @dataclass(frozen=True)
     class Once(Algorithm):
         async def run(self, node):
             await node.exchange(x=node.zeros())

@@ -365,7 +365,6 @@ def test_a_background_task_that_fails_ends_the_run():
 def test_a_walk_stops_where_it_should_even_with_a_backlog():
     """Twenty messages wait when the fifth activation closes: the agent does not go on without suspending."""
 
-    @dataclass(frozen=True)
     class Backlog(Algorithm):
         async def run(self, node: Node) -> None:
             for _ in range(20):

@@ -313,7 +313,6 @@ def test_a_claim_speaks_of_one_life():
     assert "agents [1] may begin anew" in failed.failed_conditions[-1]
 
 
-@dataclass(frozen=True)
 class Alternating(Algorithm):
     """One exchange in five has one more field."""
 

@@ -100,7 +100,6 @@ def test_what_is_wrong_is_said_before_anything_runs():
         scenarios.run(3)
 
 
-@dataclass(frozen=True)
 class Diverges(Algorithm):
     """Its second message is no number."""
 
@@ -160,7 +159,6 @@ def test_options_are_those_of_the_command():
         scenarios.audit(Mine(), None, "topology.agnts=4")
 
 
-@dataclass(frozen=True)
 class Batch(Algorithm):
     """The gradient of two records of eight that nobody knows."""
 

@@ -16,7 +16,6 @@ from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import quadratic_world
 
 
-@dataclass(frozen=True)
 class ClippedTogether(Algorithm):
     """A norm without its axis: the gradient is clipped by the norm of all replicas' gradients."""
 
@@ -28,7 +27,6 @@ class ClippedTogether(Algorithm):
             node.estimate(g)
 
 
-@dataclass(frozen=True)
 class MeanTogether(Algorithm):
     """A mean without its axis: the next release depends on the noise of all replicas."""
 
@@ -39,7 +37,6 @@ class MeanTogether(Algorithm):
         node.estimate(compared)
 
 
-@dataclass(frozen=True)
 class ScaledTogether(Algorithm):
     """The scale of the second release is one number for all replicas."""
 
@@ -52,7 +49,6 @@ class ScaledTogether(Algorithm):
             node.estimate(x)
 
 
-@dataclass(frozen=True)
 class EachByItself(Algorithm):
     """The same with an axis."""
 
@@ -64,7 +60,6 @@ class EachByItself(Algorithm):
             node.estimate(g)
 
 
-@dataclass(frozen=True)
 class OneMore(Algorithm):
     """Sends zeros too where its own gradient is small: the worlds have −1/4 and −3/8 there."""
 
@@ -76,7 +71,6 @@ class OneMore(Algorithm):
         node.estimate(g)
 
 
-@dataclass(frozen=True)
 class Inside(Algorithm):
     """Two releases come out inside others' messages: the second before the first, which another release covers."""
 
@@ -113,7 +107,6 @@ SENT = []
 )
 @pytest.mark.parametrize("released", [True, False], ids=["before noise", "in a message"])
 def test_code_that_draws_outside_its_node_is_told_from_that(draw, named, released):
-    @dataclass(frozen=True)
     class Drawing(Algorithm):
         async def run(self, node):
             x = node.zeros() + draw()

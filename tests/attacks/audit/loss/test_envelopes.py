@@ -1,7 +1,7 @@
 """Envelopes of adaptive releases: between products, against mechanisms whose δ(ε) is computed exactly."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -186,7 +186,6 @@ SHIFT = 1 / 8
 SCALES = (0.8, 0.5, 1.5, 2.5, 0.7)
 
 
-@dataclass(frozen=True)
 class Chance(Algorithm):
     """Sends noise, and then its gradient: twice as large where the noise was negative."""
 

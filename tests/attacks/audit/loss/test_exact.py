@@ -1,7 +1,6 @@
 """Levels of a direction: by formula, proven by no more than the truth, and with all that an activation sent."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -44,7 +43,6 @@ def test_levels_of_laplace_releases_at_delta_zero():
     assert [one.lower for one in found.growth] == pytest.approx(np.maximum(seen, 0.0))
 
 
-@dataclass(frozen=True)
 class Bare(Algorithm):
     """A release, and then the value itself."""
 

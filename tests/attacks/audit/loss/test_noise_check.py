@@ -57,7 +57,6 @@ def released(law, value):
     return [Release(0, law, observed, value, np.ones(len(value), dtype=bool))]
 
 
-@dataclass(frozen=True)
 class Drawn(Gaussian):
     """Gaussian noise that is drawn from the generator, or made of it."""
 
@@ -157,7 +156,6 @@ def test_a_sound_law_of_somebodys_own_is_not_accused():
     assert min(found) > 1e-6
 
 
-@dataclass(frozen=True, slots=True)
 class Slotted(Gaussian):
     """A law that has no __dict__ of its own fields."""
 

@@ -194,7 +194,6 @@ def test_a_claim_that_forgets_most_of_the_noise_is_refuted():
     assert 0.2 < found.epsilon_exact < 6.0
 
 
-@dataclass(frozen=True)
 class Unrecycled(RAdmm):
     """A broken twin: its second round asks the data again instead of recycling."""
 

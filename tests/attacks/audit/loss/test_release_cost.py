@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
+from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.release_cost import Ratio
@@ -177,8 +177,8 @@ class TestDiscrete:
         for exact in audit.exact:
             assert not exact.by_formula
             assert exact.passed
-            assert exact.epsilon.lower < _gaussian_epsilon(math.sqrt(4) * SHIFT / 0.25, 0.05) + 0.3
-            assert exact.epsilon.upper > _gaussian_epsilon(math.sqrt(4) * SHIFT / 0.25, 0.05) - 0.3
+            assert exact.epsilon.lower < gaussian_epsilon(math.sqrt(4) * SHIFT / 0.25, 0.05) + 0.3
+            assert exact.epsilon.upper > gaussian_epsilon(math.sqrt(4) * SHIFT / 0.25, 0.05) - 0.3
         assert all(math.isinf(e.epsilon.lower) for e in found(DiscreteGaussian(0.25, 1 / 8)).exact)
 
     def test_a_bounded_loss_of_two_normal_laws_is_not_called_infinite(self):
@@ -204,16 +204,6 @@ class Heavier(DiscreteLaplace):
 
     def release(self, value, rng):
         return DiscreteLaplace(2 * self.scale, self.step).release(value, rng)
-
-
-def _gaussian_epsilon(mu: float, delta: float) -> float:
-    """Balle and Wang 2018, by bisection."""
-    low, high = 0.0, 50.0
-    for _ in range(80):
-        middle = (low + high) / 2
-        reached = stats.norm.cdf(mu / 2 - middle / mu) - math.exp(middle) * stats.norm.cdf(-mu / 2 - middle / mu)
-        low, high = (middle, high) if reached > delta else (low, middle)
-    return low
 
 
 SURE = 1 - 1e-6

@@ -51,7 +51,6 @@ def test_a_message_that_is_not_affine_in_its_noise_is_not_accused_in_any_units(u
     assert np.all(np.isinf(found.bare))
 
 
-@dataclass(frozen=True)
 class Coarse(Algorithm):
     """Sends its gradient, −1/4 in one world and −3/8 or −1/8 in the other."""
 
