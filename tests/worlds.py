@@ -85,6 +85,16 @@ def tapped_ring(problem: Problem, algorithm: object, *, node: int = 1, **options
     )  # fmt: skip
 
 
+def heard(
+    algorithm: Algorithm, adversary: Adversary | None = None, graph: topology.Topology | None = None,
+    problem: Problem | None = None, **options: Any,
+) -> Run:  # fmt: skip
+    """A run on a ring, if on no other graph; who listens hears all links, or has taps of its own."""
+    problem = problem or synthetic_problem()
+    ears = (adversary or Adversary(),)
+    return simulated(problem, graph or topology.ring(problem.agents), algorithm, adversaries=ears, **options).run()
+
+
 def coins(run: Run, agent: int) -> np.random.Generator:
     """An agent's private coins from their start."""
     return coins_of(Streams(run.simulation.seed), agent)

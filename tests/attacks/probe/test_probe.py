@@ -9,7 +9,6 @@ from attacks.inference import infer, probed, through_probe
 from attacks.probe import probe_network
 from attacks.probe.linear import solve
 from attacks.score import score_gradients
-from netsim import topology
 from netsim.adversary import Adversary, Around
 from netsim.algorithms import Algorithm, DiaDSP, Dmsp, PrivateGradientDescent, Walkman
 from netsim.arrays import Array
@@ -22,16 +21,13 @@ from netsim.node import Node, choose
 from netsim.problems import L1
 from netsim.schedules import Constant, Geometric
 from tests.attacks.probe.joint_worlds import Proximal, Shifted
-from tests.worlds import simulated, synthetic_problem
+from tests.worlds import heard, synthetic_problem
 
 DOOR = Adversary("door", nodes=(1,))
 
 
 def ran(algorithm: Algorithm, adversary: Adversary = DOOR, replicas: int = 3, **options):
-    problem = options.pop("problem", None) or synthetic_problem()
-    return simulated(
-        problem, topology.ring(problem.agents), algorithm, adversaries=(adversary,), replicas=replicas, **options
-    ).run()
+    return heard(algorithm, adversary, replicas=replicas, **options)
 
 
 def errors(found, run) -> Array:
