@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attacks.audit.audit import AuditResult, audit
+from attacks.audit.loss.comparison import WorldComparison, compare_worlds
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from attacks.inference import infer
@@ -37,6 +38,14 @@ def quadratic_world(algorithm, agents=3):
     other = LeastSquares(eye, np.full(4, 1.0) + np.array([0.5, -0.5, 0.5, 0.5]), 0.5)
     simulation = Simulation(Problem(tuple(objectives)), ring(agents), algorithm)
     return simulation, Pair(1, (objectives[1], other), "another target")
+
+
+def explained(of, count=20, world=0, chunk=0, reference=None, **options) -> WorldComparison:
+    """What a chunk of transcripts shows of a simulation and its pair, or of an algorithm in the quadratic world."""
+    simulation, pair = quadratic_world(of) if isinstance(of, Algorithm) else of
+    sample = worlds(simulation, pair.agent, pair.hypotheses[1], count, **options)(world, chunk)
+    true, other = pair.hypotheses[world], pair.hypotheses[1 - world]
+    return compare_worlds(sample, pair.agent, true, other, reference)
 
 
 def claim_of(epsilon, delta):

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from attacks.audit.loss.codes import product_form
-from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from attacks.inference import infer
@@ -25,7 +24,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.certificate.ledger import chosen
 from scenarios.stages.worlds import worlds
 from tests.attacks.audit.test_end_to_end import Averaging, record_pair
-from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
+from tests.attacks.auditing import HELD, claim_of, explained, judged, quadratic_world
 from tests.worlds import READINGS, ROUGH, changed, digits_problem, dp_recal, synthetic_problem, tapped_ring
 
 ROUNDING = [Float32(), Float16(), FixedPoint(8, 4.0), FixedPoint(3, 2.0)]
@@ -226,7 +225,7 @@ def test_the_loss_is_that_of_a_table_of_probabilities(mechanism, codec):
     """Oracle: every point of the grid with its probability in either world, by the distribution function."""
     simulation, pair = quadratic_world(Once(mechanism))
     sample = sample_of(changed(simulation, codec=codec), pair)
-    found = compare_worlds(sample, 1, *pair.hypotheses)
+    found = explained((changed(simulation, codec=codec), pair), 200)
     assert found.rounded
     assert found.coded is None
     means = [h.gradient(np.zeros((1, 4)))[0] for h in pair.hypotheses]
@@ -245,8 +244,7 @@ def test_rounding_never_adds_to_the_loss(mechanism, codec):
     simulation, pair = quadratic_world(Once(mechanism))
     losses = []
     for one in (codec, Float64()):
-        sample = sample_of(changed(simulation, codec=one), pair, chunk=4000)
-        losses.append(compare_worlds(sample, 1, *pair.hypotheses).steps[0])
+        losses.append(explained((changed(simulation, codec=one), pair), 4000).steps[0])
     rounded, exact = losses
     error = np.std(rounded - exact) / math.sqrt(rounded.size)
     assert np.mean(rounded) <= np.mean(exact) + 4.5 * error + 1e-12
@@ -291,12 +289,10 @@ def test_an_agent_that_goes_on_with_more_than_it_told_is_not_taken_at_its_word()
     """The wire does not say what it went on with, so the release is granted, and the loss an upper bound."""
     simulation, pair = quadratic_world(Remembers())
     for codec, rounded in ((Float16(), False), (Float64(), False)):
-        found = compare_worlds(sample_of(changed(simulation, codec=codec), pair), 1, *pair.hypotheses)
+        found = explained((changed(simulation, codec=codec), pair))
         assert found.rounded is rounded
         assert math.isinf(found.granted_from) is codec.lossless
-    told_only = compare_worlds(
-        sample_of(changed(simulation, algorithm=Averaging(Laplace(1.0)), codec=Float16()), pair), 1, *pair.hypotheses
-    )
+    told_only = explained((changed(simulation, algorithm=Averaging(Laplace(1.0)), codec=Float16()), pair))
     assert told_only.rounded
     assert math.isinf(told_only.granted_from)
 

@@ -8,7 +8,6 @@ import pytest
 
 from attacks.audit import loss_breakdown as module
 from attacks.audit.games.game import play
-from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.exact import ExactLoss
 from attacks.audit.loss.wire_fields import UnprotectedField
 from attacks.audit.loss_breakdown import MOST_LEVELS, Breakdown
@@ -19,9 +18,8 @@ from netsim.simulation import Simulation
 from netsim.topology import complete, ring
 from scenarios.results import audited as results
 from scenarios.results.audited import MOST_PARTS
-from scenarios.stages.worlds import worlds
 from tests.attacks.audit.test_end_to_end import record_pair
-from tests.attacks.auditing import claim_of, judged, quadratic_world
+from tests.attacks.auditing import claim_of, explained, judged, quadratic_world
 from tests.worlds import digits_problem, dp_recal
 
 REPLICAS = 40
@@ -37,12 +35,8 @@ def samples(algorithm, agents=4, topology=None, chunks=2, holders=None):
     simulation, pair = quadratic_world(algorithm, agents)
     if topology is not None:
         simulation = replace(simulation, topology=topology)
-    simulate = worlds(simulation, 1, pair.hypotheses[1], REPLICAS, holders=holders)
-    return [
-        compare_worlds(simulate(world, chunk), 1, pair.hypotheses[world], pair.hypotheses[1 - world])
-        for chunk in range(chunks)
-        for world in (0, 1)
-    ]
+    each = [(world, chunk) for chunk in range(chunks) for world in (0, 1)]
+    return [explained((simulation, pair), REPLICAS, *one, holders=holders) for one in each]
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +50,7 @@ def walk():
     problem = digits_problem(agents=4)
     pair = record_pair(problem)
     simulation = Simulation(problem, ring(4), dp_recal(problem, "sent_state", 25))
-    simulate = worlds(simulation, pair.agent, pair.hypotheses[1], REPLICAS)
-    return pair.agent, [
-        compare_worlds(simulate(w, 0), pair.agent, pair.hypotheses[w], pair.hypotheses[1 - w]) for w in (0, 1)
-    ]
+    return pair.agent, [explained((simulation, pair), REPLICAS, world) for world in (0, 1)]
 
 
 def test_a_broadcast_is_on_every_link_in_full(broadcast):

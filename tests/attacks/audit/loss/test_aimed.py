@@ -25,7 +25,7 @@ from netsim.simulation import Simulation
 from netsim.topology import path, ring
 from netsim.transcript import Transcript
 from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import Releases, claim_of, judged, quadratic_world
+from tests.attacks.auditing import Releases, claim_of, explained, judged, quadratic_world
 
 LONG = PrivateGradientDescent(12, Constant(0.1), Geometric(2.0, 0.95))
 """Twelve releases of four numbers each: that all 44 that differ point one way has probability 2^-44."""
@@ -33,7 +33,7 @@ LONG = PrivateGradientDescent(12, Constant(0.1), Geometric(2.0, 0.95))
 
 def spent(simulation, pair):
     """Σ‖Δ‖₁/b, which is the same in all transcripts of a quadratic world."""
-    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
+    found = explained((simulation, pair), 5)
     total = found.cost.sum(axis=0)
     np.testing.assert_allclose(total, total[0], rtol=1e-9)
     return float(total[0])
@@ -86,8 +86,7 @@ def test_random_penalties_are_aimed():
 @pytest.mark.slow
 def test_the_first_activation_above_the_claim_is_that_of_the_supremum():
     simulation, pair = quadratic_world(LONG)
-    sample = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
-    by = np.cumsum(sample.cost[:, 0])
+    by = np.cumsum(explained((simulation, pair), 5).cost[:, 0])
     claim = float(by[6] + by[7]) / 2
     found = judged(simulation, pair, claim_of(claim, 0.0), trials=100, attack=None)
     assert found.first_violation == 8
@@ -99,8 +98,7 @@ def test_where_differences_depend_on_the_noise_it_stays_below_the_price():
     simulation = Simulation(logistic(data.split(5), ridge=0.5), ring(5), algorithm)
     own = simulation.problem.objectives[1]
     pair = Pair(1, (own, LogisticLoss(own.features, -own.labels, own.ridge)), "labels flipped")
-    simulate = worlds(simulation, 1, pair.hypotheses[1], 200)
-    sampled, aimed = (compare_worlds(simulate(0, index), 1, *pair.hypotheses) for index in (0, WORST_CASE))
+    sampled, aimed = (explained((simulation, pair), 200, chunk=index) for index in (0, WORST_CASE))
     dearest = max(float(part.cost.sum(axis=0).max()) for part in (sampled, aimed))
     best = float(aimed.steps.sum(axis=0).max())
     assert float(sampled.steps.sum(axis=0).max()) < best <= dearest * (1 + 1e-12)
@@ -150,15 +148,13 @@ def test_half_of_what_a_random_codec_rounds_goes_away_from_zero():
     values = next(iter(sent[0].values.values()))
     np.testing.assert_array_equal(values[:20], codec.encode(sample.releases[0][:20], np.zeros((20, 4))))
     assert np.any(values[20:] != codec.encode(sample.releases[0][20:], np.zeros((20, 4))))
-    explained = compare_worlds(sample, 1, *pair.hypotheses)
-    losses = explained.on_wire(explained.granted_from).losses()
+    found = compare_worlds(sample, 1, *pair.hypotheses)
+    losses = found.on_wire(found.granted_from).losses()
     assert np.max(losses[20:]) < np.max(losses[:20]) <= spent(simulation, pair)
 
 
 def test_what_had_to_be_granted_in_them_is_no_lower_end():
-    simulation, pair = quadratic_world(LONG)
-    simulate = worlds(simulation, 1, pair.hypotheses[1], 20)
-    sampled, aimed = (compare_worlds(simulate(0, index), 1, *pair.hypotheses) for index in (0, WORST_CASE))
+    sampled, aimed = (explained(LONG, chunk=index) for index in (0, WORST_CASE))
     found = ExactLoss.of([sampled], 0.0, 0.95)
     assert found.with_worst_case(aimed, math.inf).epsilon.lower > found.epsilon.lower
     granted = replace(aimed, granted_from=0.0)

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.arrays import Array
 from netsim.mechanisms import Gaussian
 from netsim.node import Node
-from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import claim_of, judged, quadratic_world
+from tests.attacks.auditing import claim_of, explained, judged, quadratic_world
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ def test_what_some_noise_explains_costs_what_its_own_law_says(algorithm):
     """x_{k+1} = mix − 0.2∇f(x_k) differs by δ_{k+1} = −0.2(∇²f δ_k + Δ∇f), which noise of `parts`·0.7² covers:
     multiples of one noisy value tell no more than it does."""
     simulation, pair = quadratic_world(algorithm)
-    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
+    found = explained((simulation, pair))
     assert found.uncovered is found.inexplicable is None
     assert found.granted_from == np.inf
     own, other = pair.hypotheses
