@@ -40,6 +40,12 @@ def quadratic_world(algorithm, agents=3):
     return simulation, Pair(1, (objectives[1], other), "another target")
 
 
+def audited(of, epsilon=2.0, delta=1e-3, trials=400, attack=None, **options) -> AuditResult:
+    """An audit of a claim of so much, of a simulation and its pair, or of an algorithm in the quadratic world."""
+    simulation, pair = quadratic_world(of) if isinstance(of, Algorithm) else of
+    return judged(simulation, pair, claim_of(epsilon, delta), trials, attack, **options)
+
+
 def explained(of, count=20, world=0, chunk=0, reference=None, **options) -> WorldComparison:
     """What a chunk of transcripts shows of a simulation and its pair, or of an algorithm in the quadratic world."""
     simulation, pair = quadratic_world(of) if isinstance(of, Algorithm) else of

@@ -24,7 +24,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.certificate.ledger import chosen
 from scenarios.stages.worlds import worlds
 from tests.attacks.audit.test_end_to_end import Averaging, record_pair
-from tests.attacks.auditing import HELD, claim_of, explained, judged, quadratic_world
+from tests.attacks.auditing import HELD, audited, claim_of, explained, judged, quadratic_world
 from tests.worlds import READINGS, ROUGH, changed, digits_problem, dp_recal, synthetic_problem, tapped_ring
 
 ROUNDING = [Float32(), Float16(), FixedPoint(8, 4.0), FixedPoint(3, 2.0)]
@@ -138,7 +138,7 @@ def test_without_noise_the_verdict_is_what_the_bytes_say(codec, target):
     """Both worlds are run. Bytes that differ by more than rounding and any dither: unprotected. Equal bytes: not."""
     simulation, pair, _ = private_world(codec, scale=0.0)
     pair = replace(pair, hypotheses=(pair.hypotheses[0], LeastSquares(np.eye(4), np.arange(4) * target, 0.5)))
-    found = judged(simulation, pair, claim_of(1.0, 0.0), attack=None, trials=100)
+    found = audited((simulation, pair), 1.0, 0.0, trials=100)
     views = [sample_of(simulation, pair, world, 2).view for world in (0, 1)]
     zero, one = (np.array([r.values["x"][0] for r in view.at_node(1) if r.event == "sent"]) for view in views)
     gap = np.max(np.abs(zero - one))
@@ -167,19 +167,19 @@ class Nudge(Algorithm):
 def test_what_the_codec_rounds_away_is_not_held_against_anybody():
     """Both worlds send the very same bytes; under a dither that is not known, perhaps."""
     simulation, pair = quadratic_world(Nudge(1e-3))
-    coarse = judged(changed(simulation, codec=FixedPoint(4, 1.0)), pair, claim_of(1.0, 0.0), attack=None)
+    coarse = audited((changed(simulation, codec=FixedPoint(4, 1.0)), pair), 1.0, 0.0)
     assert coarse.uncovered is None
     assert coarse.epsilon_exact == 0.0
     assert coarse.judgement.verdict is Verdict.UNDERPOWERED  # for other data the bytes may differ
     dithered = FixedPoint(4, 1.0, "stochastic")
-    found = judged(changed(simulation, codec=dithered), pair, claim_of(1.0, 0.0), attack=None, trials=4000)
+    found = audited((changed(simulation, codec=dithered), pair), 1.0, 0.0, trials=4000)
     assert found.uncovered is None
     assert all(e.epsilon.lower == 0 for e in found.exact)
     assert found.judgement.verdict is Verdict.UNDERPOWERED
-    lucky = judged(changed(simulation, codec=dithered), pair, claim_of(1.0, 0.0), attack=None, trials=60)
+    lucky = audited((changed(simulation, codec=dithered), pair), 1.0, 0.0, trials=60)
     assert lucky.judgement.verdict is Verdict.UNDERPOWERED  # no transcript of these shows a difference
     assert "the codec made the same of both" in lucky.judgement.reason
-    exact = judged(simulation, pair, claim_of(1.0, 0.0), attack=None)
+    exact = audited((simulation, pair), 1.0, 0.0)
     assert exact.judgement.verdict is Verdict.UNPROTECTED
 
 
@@ -198,7 +198,7 @@ def test_rounding_errors_that_a_codec_enlarges_are_no_leak():
     sample = sample_of(changed(simulation, codec=codec), pair, chunk=4)
     foil = replay(sample.view, 1, pair.hypotheses[1], sample.coins(), sample.releases, sample.dither)
     assert any(c.differs.any() for c in foil.comparisons)
-    found = judged(changed(simulation, codec=codec), pair, claim_of(1.0, 0.0), attack=None, trials=100)
+    found = audited((changed(simulation, codec=codec), pair), 1.0, 0.0, trials=100)
     assert found.uncovered is None
     assert found.judgement.verdict is Verdict.UNDERPOWERED
     assert "may be rounding" in found.judgement.reason
@@ -269,9 +269,9 @@ def test_gaussian_formulas_bound_a_rounded_release_from_above_only():
 
 def test_pure_epsilon_of_a_gaussian_on_a_bounded_grid_is_finite():
     simulation, pair = quadratic_world(Once(Gaussian(0.2)))
-    found = judged(changed(simulation, codec=FixedPoint(2, 0.5)), pair, claim_of(50.0, 0.0), attack=None)
+    found = audited((changed(simulation, codec=FixedPoint(2, 0.5)), pair), 50.0, 0.0)
     assert found.epsilon_exact < 10
-    assert judged(simulation, pair, claim_of(50.0, 0.0), attack=None).epsilon_exact == math.inf
+    assert audited((simulation, pair), 50.0, 0.0).epsilon_exact == math.inf
 
 
 class Remembers(Algorithm):

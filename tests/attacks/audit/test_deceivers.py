@@ -15,7 +15,7 @@ from netsim.codecs import Codec
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.transcript.message import as_sent
-from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
+from tests.attacks.auditing import HELD, audited
 
 NOISE = Gaussian(1.0)
 
@@ -244,8 +244,7 @@ BARE, LOUD = Verdict.UNPROTECTED, Verdict.REFUTED
 )  # fmt: skip
 def test_a_deceiver_is_caught_and_its_sound_twin_is_not(deceiver, caught):
     def verdict(sound):
-        simulation, pair = quadratic_world(deceiver(sound))
-        return judged(simulation, pair, claim_of(2.0, 1e-3), attack=None, trials=60).judgement.verdict
+        return audited(deceiver(sound), trials=60).judgement.verdict
 
     if isinstance(caught, Verdict):
         assert verdict(sound=False) is caught
@@ -270,8 +269,7 @@ class ArgMax(Algorithm):
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("trials", "chunk"), [(100, 50), (10, 1)])
 def test_what_noise_hides_in_steps_is_not_unprotected(trials, chunk):
-    simulation, pair = quadratic_world(ArgMax())
-    found = judged(simulation, pair, claim_of(2.0, 0.0), attack=None, trials=trials, chunk=chunk)
+    found = audited(ArgMax(), 2.0, 0.0, trials=trials, chunk=chunk)
     assert found.judgement.verdict is Verdict.UNDERPOWERED
 
 

@@ -23,15 +23,10 @@ from netsim.problems import L1, Problem
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import HELD, RECORD, claim_of, judged, quadratic_world
+from tests.attacks.auditing import HELD, RECORD, audited, claim_of, judged, quadratic_world
 from tests.worlds import DELTA, changed, digits_problem, dp_recal
 
 NOISE = Gaussian(1.0)
-
-
-def found(algorithm, epsilon=2.0, delta=1e-3, trials=400):
-    simulation, pair = quadratic_world(algorithm)
-    return judged(simulation, pair, claim_of(epsilon, delta), attack=None, trials=trials)
 
 
 async def private(node):
@@ -99,7 +94,7 @@ class OneReleaseMore(Toy):
 
 
 def test_the_same_algorithm_without_the_leak_is_consistent():
-    audit = found(Toy())
+    audit = audited(Toy())
     assert audit.judgement.verdict in HELD
     assert audit.exact[0].by_formula
 
@@ -169,7 +164,7 @@ class TestRareLeaks:
 
     @pytest.mark.slow
     def test_less_often_than_delta_is_within_the_claim(self):
-        audit = found(Rarely(above=3.5), delta=0.01, trials=10_000)
+        audit = audited(Rarely(above=3.5), delta=0.01, trials=10_000)
         assert any(e.uncovered is not None for e in audit.exact)
         assert all(0 < e.leaks < 0.01 for e in audit.exact)
         assert not any(e.unprotected for e in audit.exact)
@@ -178,7 +173,7 @@ class TestRareLeaks:
 
     @pytest.mark.parametrize(("delta", "trials"), [(0.01, 10_000), (0.0, 2_000)])
     def test_more_often_than_delta_is_unprotected_and_a_pure_claim_allows_none(self, delta, trials):
-        audit = found(Rarely(above=2.0), delta=delta, trials=trials)
+        audit = audited(Rarely(above=2.0), delta=delta, trials=trials)
         assert audit.judgement.verdict is Verdict.UNPROTECTED
 
     @pytest.mark.slow
@@ -187,7 +182,7 @@ class TestRareLeaks:
         verdicts = list[Verdict]()
         for seed in range(4):
             simulation, pair = quadratic_world(Rarely(above=3.09))
-            audit = judged(changed(simulation, seed=seed), pair, claim_of(3.0, 1e-5), attack=None, trials=2000)
+            audit = audited((changed(simulation, seed=seed), pair), 3.0, 1e-5, trials=2000)
             verdicts.append(audit.judgement.verdict)
             for e in audit.exact:
                 assert e.growth[-1].lower == e.epsilon.lower
@@ -229,7 +224,7 @@ class RoundedAway(Toy):
 def test_values_that_a_codec_happens_to_make_equal_are_not_consistent():
     simulation, pair = quadratic_world(RoundedAway())
     coarse = changed(simulation, codec=FixedPoint(bits=3, limit=6.0))
-    audit = judged(coarse, pair, claim_of(2.0, 1e-3), attack=None)
+    audit = audited((coarse, pair))
     assert audit.judgement.verdict is Verdict.UNDERPOWERED
     assert "the codec made the same of both" in audit.judgement.reason
 
@@ -239,7 +234,7 @@ def test_noise_of_a_scale_whose_square_is_zero_is_noise():
         async def besides(self, node, gradient, released, first):
             node.broadcast(x=released, y=node.privatize(gradient * 1e-170, Gaussian(1e-170)))
 
-    assert found(Small()).epsilon_exact == pytest.approx(gaussian_epsilon(math.sqrt(2) * 0.25, 1e-3), rel=1e-6)
+    assert audited(Small()).epsilon_exact == pytest.approx(gaussian_epsilon(math.sqrt(2) * 0.25, 1e-3), rel=1e-6)
 
 
 class Cancelling(Toy):
@@ -266,7 +261,7 @@ class SumOfReleases(Toy):
 
 def test_what_was_granted_is_not_held_against_a_claim():
     """ε of the granted releases is far above the claim; the wire shows none of it."""
-    audit = found(NeverSent(), epsilon=0.3)
+    audit = audited(NeverSent(), epsilon=0.3)
     assert max(e.epsilon.upper for e in audit.exact) > 0.3
     assert all(e.epsilon.lower == 0 for e in audit.exact)
     assert audit.judgement.verdict is Verdict.UNDERPOWERED
@@ -275,7 +270,7 @@ def test_what_was_granted_is_not_held_against_a_claim():
 
 def test_a_sum_of_releases_costs_what_its_own_noise_allows():
     """Not what the almost noiseless one alone would: nothing is granted."""
-    audit = found(SumOfReleases(), epsilon=0.3)
+    audit = audited(SumOfReleases(), epsilon=0.3)
     assert all(math.isinf(e.granted_from) for e in audit.exact)
     assert audit.epsilon_exact == pytest.approx(gaussian_epsilon(0.25 / math.hypot(1.0, 10.0), 1e-3), abs=1e-6)
     assert audit.judgement.verdict is not Verdict.REFUTED
@@ -343,7 +338,7 @@ class Returning(Toy):
 )
 def test_noise_that_looks_right_and_is_wrong_gives_no_verdict(algorithm):
     with pytest.raises(PrivacyError, match="noise law"):
-        found(algorithm, trials=2000 if algorithm == Returning(2, 4) else 1000)
+        audited(algorithm, trials=2000 if algorithm == Returning(2, 4) else 1000)
 
 
 @pytest.mark.slow
@@ -351,7 +346,7 @@ def test_honest_noise_passes():
     """p-values of 3 honest audits: the smallest of 6 Bonferroni bounds is below 1e-4 once in 1,600 such tests."""
     simulation, pair = quadratic_world(Thrice())
     for seed in range(3):
-        audit = judged(changed(simulation, seed=seed), pair, claim_of(2.0, 1e-3), attack=None, trials=40)
+        audit = audited((changed(simulation, seed=seed), pair), trials=40)
         assert all(e.noise.passed for e in audit.exact)
 
 
@@ -359,7 +354,7 @@ def test_honest_noise_passes():
 class TestWithSparsity:
     """ℓ1: the prox is no bijection; the leak is there wherever x⁺ ≠ 0, and the attack reads it there."""
 
-    def audited(self, reading, l1):
+    def of_digits(self, reading, l1):
         plain = digits_problem()
         problem = Problem(plain.objectives, L1(l1), plain.name, plain.ridge)
         algorithm = dp_recal(plain, reading, 10)
@@ -370,35 +365,33 @@ class TestWithSparsity:
 
     @pytest.mark.slow
     def test_the_leak_is_found_with_and_without_the_attack(self):
-        audit = self.audited("as_deployable", 0.01)
+        audit = self.of_digits("as_deployable", 0.01)
         assert audit.judgement.verdict is Verdict.UNPROTECTED
         assert audit.black_box is not None
         assert audit.refused is None
 
     @pytest.mark.slow
     def test_the_repair_stays_sound(self):
-        assert self.audited("sent_state", 0.01).judgement.verdict in HELD
+        assert self.of_digits("sent_state", 0.01).judgement.verdict in HELD
 
     @pytest.mark.slow
     def test_a_release_inside_the_prox_is_an_upper_bound_only(self):
-        audit = self.audited("fresh_noise", 0.01)
+        audit = self.of_digits("fresh_noise", 0.01)
         assert all(e.granted_from == 1 and e.epsilon.lower == 0 for e in audit.exact)
 
 
 @pytest.mark.slow
 def test_the_error_rate_is_shared_by_all_that_is_said():
-    audit = found(Toy())
+    audit = audited(Toy())
     assert audit.white_box.confidence == pytest.approx(1 - 0.05 / 2)
     assert all(e.epsilon.confidence == pytest.approx(1 - 0.05 / 4) for e in audit.exact)
-    simulation, pair = quadratic_world(Toy())
-    both = judged(simulation, pair, claim_of(2.0, 1e-3), attack=lambda view: [])
+    both = audited(Toy(), attack=lambda view: [])
     assert both.white_box.confidence == both.black_box.confidence == pytest.approx(1 - 0.05 / 3)
     assert both.black_box.epsilon_audited == 0
 
 
 def test_trials_are_those_that_were_simulated():
-    simulation, pair = quadratic_world(Toy())
-    audit = judged(simulation, pair, claim_of(2.0, 1e-3), trials=401, attack=None)
+    audit = audited(Toy(), trials=401)
     assert audit.trials == audit.exact[0].losses.size == 600
 
 
@@ -438,7 +431,7 @@ class TestRareBranches:
                     x=node.privatize(gradient, Gaussian(np.where(loud, 0.01, 1.0) + np.zeros(released.shape)))
                 )
 
-        audit = found(Rare(), epsilon=3.0, delta=1e-5)
+        audit = audited(Rare(), epsilon=3.0, delta=1e-5)
         assert all(e.epsilon.upper == math.inf for e in audit.exact)
         assert audit.exact[0].by_formula  # the estimate is, and it is only that
         assert audit.exact[0].epsilon.estimate < 3.0
@@ -455,14 +448,11 @@ class TestRareBranches:
 
         mu = math.hypot(0.25, 2.5)
         formula = gaussian_epsilon(mu, 1e-3)
-        refuted = [
-            judged(*quadratic_world(Stops()), claim_of(0.99 * formula, 1e-3), attack=None, trials=40, seed=s)
-            for s in range(2)
-        ]
+        refuted = [audited(Stops(), 0.99 * formula, trials=40, seed=s) for s in range(2)]
         assert all(a.judgement.verdict is not Verdict.REFUTED for a in refuted)
 
     def test_gaussian_noise_is_never_pure(self):
-        audit = found(Toy(), epsilon=5.0, delta=0.0)
+        audit = audited(Toy(), epsilon=5.0, delta=0.0)
         assert audit.judgement.verdict is Verdict.REFUTED
         assert audit.epsilon_exact == math.inf
 
@@ -493,7 +483,7 @@ class FaintAndVisible(Toy):
 
 @pytest.mark.slow
 def test_a_visible_leak_does_not_hide_a_faint_one():
-    audit = found(FaintAndVisible(), delta=0.01, trials=4000)
+    audit = audited(FaintAndVisible(), delta=0.01, trials=4000)
     assert audit.judgement.verdict is Verdict.UNDERPOWERED
     assert "not everything could be judged" in audit.judgement.reason
 
@@ -533,7 +523,7 @@ class Masked(Toy):
 
 def test_zeros_have_no_sign_on_the_wire():
     assert np.signbit(0.0 * np.array([-1.0]))  # they would have one
-    assert found(Masked()).judgement.verdict in HELD
+    assert audited(Masked()).judgement.verdict in HELD
     simulation, pair = quadratic_world(Masked())
     view = worlds(simulation, 1, pair.hypotheses[1], 3)(1, 0).view
     assert not any(np.signbit(row.values["y"]).any() for row in view.transcript.records)
@@ -560,7 +550,7 @@ def test_the_page_says_how_many_replicas_are_replayed_alone():
 
 def test_replicas_that_decide_for_each_other_are_refused():
     with pytest.raises(PrivacyError, match="for replica"):
-        found(DecidesForAll(), trials=400)
+        audited(DecidesForAll(), trials=400)
 
 
 @pytest.mark.slow
@@ -592,7 +582,7 @@ def test_rounding_is_no_gaussian_difference():
             node.broadcast(x=node.privatize((0.1 + gradient) - gradient, NOISE))
             node.estimate(gradient)
 
-    audit = found(Rounded(), epsilon=4.0, delta=0.0)
+    audit = audited(Rounded(), epsilon=4.0, delta=0.0)
     assert audit.epsilon_exact < 1e-6
 
 
@@ -612,7 +602,7 @@ class Dated(Toy):
 
 
 def test_a_leak_after_or_between_releases_has_its_date():
-    after, between = found(Dated("raaba")), found(Dated("rabara"))
+    after, between = audited(Dated("raaba")), audited(Dated("rabara"))
     assert (after.first_violation, between.first_violation) == (3, 2)
     assert [(level.activation, level.lower) for level in after.exact[0].growth][-1] == (3, math.inf)
     levels = [(one.activation, one.release, one.lower) for one in between.growth[1:]]
@@ -641,7 +631,7 @@ def test_arrays_may_be_used_again():
                 node.broadcast(x=node.privatize(x, NOISE))
                 x = 0.5 * x + 0.5 * gradient
 
-    careless, careful = found(Overwriting()), found(Fresh())
+    careless, careful = audited(Overwriting()), audited(Fresh())
     assert careless.judgement == careful.judgement
     np.testing.assert_array_equal(careless.exact[0].losses, careful.exact[0].losses)
 
@@ -685,7 +675,7 @@ WHICH = "which messages agent 1 sends, or when, depends on its private data"
 )  # fmt: skip
 def test_what_leaks_is_unprotected_and_what_cannot_be_judged_has_no_upper_end(algorithm, verdict, why):
     """A difference of 0.13 beside a number of 1e13, whose last digit is 0.002, is no rounding of it."""
-    audit = found(algorithm())
+    audit = audited(algorithm())
     assert audit.judgement.verdict is verdict
     assert why in audit.judgement.reason
     if why == WHICH:
@@ -717,7 +707,7 @@ SECOND = ConstantDelay(1.0)
 def test_a_clock_decides_what_an_order_tells(algorithm, compute, link, verdict):
     simulation, pair = quadratic_world(algorithm())
     slow = changed(simulation, compute=compute, links=LinkLaw(ConstantDelay(link)))
-    assert judged(slow, pair, claim_of(2.0, 1e-3), attack=None).judgement.verdict is verdict
+    assert audited((slow, pair)).judgement.verdict is verdict
 
 
 # ── what an audit refuses ───────────────────────────────────────────────────────────────────────────────

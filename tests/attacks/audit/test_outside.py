@@ -27,7 +27,7 @@ from netsim.claims import Adjacency
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian
 from scenarios.stages.worlds import bound_of
-from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
+from tests.attacks.auditing import HELD, audited, quadratic_world
 
 NOISE = Gaussian(1.0)
 FILE = __file__
@@ -110,8 +110,7 @@ def opens_after_an_import(_):
 
 
 def verdict(algorithm):
-    simulation, pair = quadratic_world(algorithm)
-    return judged(simulation, pair, claim_of(2.0, 1e-3), attack=None, trials=8).judgement.verdict
+    return audited(algorithm, trials=8).judgement.verdict
 
 
 @pytest.mark.few(4)
@@ -464,8 +463,7 @@ def test_what_is_emptied_is_put_back(asked):
     mine = Mine({"table": [1.0, {"deep": np.ones(2)}]})
     is_public(np.zeros(4))
     before = {**vars(TABLES)}, TABLES.made[4], mine.what["table"], [*mine.what["table"]], {**SETTINGS}, {**vars(Mode)}
-    simulation, pair = quadratic_world(mine)
-    judge = lambda: judged(simulation, pair, claim_of(2.0, 1e-3), attack=None, trials=8).judgement.verdict  # noqa: E731
+    judge = lambda: audited(mine, trials=8).judgement.verdict  # noqa: E731
     if asked is is_public:
         assert judge() in HELD
     else:

@@ -10,7 +10,7 @@ from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import Node
-from tests.attacks.auditing import HELD, claim_of, explained, judged, quadratic_world
+from tests.attacks.auditing import HELD, audited, explained, quadratic_world
 
 SIGMA, DELTA = 0.4, 1e-3
 
@@ -85,11 +85,11 @@ def test_affine_messages_cost_what_their_own_law_says(how):
     zero = np.zeros((1, 4))
     change = float(np.linalg.norm(pair.hypotheses[0].gradient(zero) - pair.hypotheses[1].gradient(zero)))
     epsilon = gaussian_epsilon(MU[how] * change / SIGMA, DELTA)
-    true = judged(simulation, pair, claim_of(1.05 * epsilon, DELTA), attack=None, trials=2_000)
+    true = audited((simulation, pair), 1.05 * epsilon, DELTA, trials=2_000)
     assert all(e.granted_from == np.inf for e in true.exact)
     assert true.epsilon_exact == pytest.approx(epsilon, rel=1e-6)
     assert true.judgement.verdict in HELD
-    false = judged(simulation, pair, claim_of(0.7 * epsilon, DELTA), attack=None, trials=2_000)
+    false = audited((simulation, pair), 0.7 * epsilon, DELTA, trials=2_000)
     assert false.judgement.verdict is Verdict.REFUTED
 
 

@@ -20,7 +20,7 @@ from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from tests.attacks.auditing import HELD, claim_of, explained, judged
+from tests.attacks.auditing import HELD, audited, claim_of, explained, judged
 from tests.worlds import coins, simulated, synthetic_problem
 
 STEP = 0.7
@@ -187,7 +187,7 @@ def test_a_sound_claim_of_r_admm_is_consistent(noise):
 def test_a_claim_that_forgets_most_of_the_noise_is_refuted():
     pair = record_pair()
     simulation = Simulation(PROBLEM, ring(3), recycled(6.0))
-    found = judged(simulation, pair, claim_of(0.2, 0.0), trials=1000, attack=None)
+    found = audited((simulation, pair), 0.2, 0.0, trials=1000)
     assert found.judgement.verdict is Verdict.REFUTED
     assert 0.2 < found.epsilon_exact < 6.0
 

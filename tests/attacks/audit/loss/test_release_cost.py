@@ -25,15 +25,14 @@ from netsim.mechanisms import (
 from netsim.schedules import Constant, Geometric
 from scenarios.stages.worlds import worlds
 from tests.attacks.audit.test_loss_breakdown import dpp2, samples
-from tests.attacks.auditing import HELD, Releases, claim_of, explained, judged, quadratic_world
+from tests.attacks.auditing import HELD, Releases, audited, explained, quadratic_world
 
 SHIFT = 1 / 8
 """Between the gradients of the two worlds at 0, in each of four coordinates: −1/4 and −3/8, or −1/4 and −1/8."""
 
 
 def found(*mechanisms, epsilon=2.0, delta=0.0, factor=1.0, trials=400):
-    simulation, pair = quadratic_world(Releases(mechanisms, factor))
-    return judged(simulation, pair, claim_of(epsilon, delta), attack=None, trials=trials)
+    return audited(Releases(mechanisms, factor), epsilon, delta, trials=trials)
 
 
 def costs(*mechanisms, factor=1.0):

@@ -11,7 +11,7 @@ from netsim.algorithms import GradientTracking, PrivateGradientDescent, Recal
 from netsim.algorithms.planted_faults import FAULTS, OneScalar, SecondMessage, SentBefore
 from netsim.schedules import Constant
 from tests.attacks import auditing
-from tests.attacks.auditing import claim_of, judged, quadratic_world
+from tests.attacks.auditing import audited, quadratic_world
 
 BUDGET = {"rounds": 3, "step": 0.2, "scale": 0.8, "bound": 0.5}
 
@@ -102,8 +102,7 @@ def test_samples_are_pooled():
 
 
 def test_an_audit_lists_them_of_both_worlds():
-    simulation, pair = quadratic_world(SentBefore(**BUDGET))
-    found = judged(simulation, pair, claim_of(1.0, 0.0), trials=40, attack=None)
+    found = audited(SentBefore(**BUDGET), 1.0, 0.0, trials=40)
     (listed,) = found.loss_breakdown.uncovered
     assert (listed.transcripts, listed.distinguishing) == (80, 80)
     assert listed.activation == found.uncovered.activation == found.first_violation
