@@ -1,14 +1,17 @@
 """Small worlds that several tests share."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, DPRecal
 from netsim.claims import Adjacency
+from netsim.errors import ScenarioError
 from netsim.network.laws import GilbertElliott, RandomOutages, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.problems import LogisticLoss, Problem, logistic
@@ -93,6 +96,13 @@ def heard(
     problem = problem or synthetic_problem()
     ears = (adversary or Adversary(),)
     return simulated(problem, graph or topology.ring(problem.agents), algorithm, adversaries=ears, **options).run()
+
+
+def refusal(make: Callable[..., object], *given: object, **named: object) -> ScenarioError:
+    """The error of what is refused before time 0."""
+    with pytest.raises(ScenarioError) as caught:
+        make(*given, **named)
+    return caught.value
 
 
 def coins(run: Run, agent: int) -> np.random.Generator:

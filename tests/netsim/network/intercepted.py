@@ -3,11 +3,9 @@
 import random
 
 import numpy as np
-import pytest
 
 from netsim.algorithms import PrivateGradientDescent
 from netsim.clock import VirtualEnvironment
-from netsim.errors import ScenarioError
 from netsim.network.active_adversaries import Interception, InterceptionReport
 from netsim.network.laws import Switch
 from netsim.network.links import LinkLaw
@@ -23,12 +21,6 @@ from tests.worlds import simulated
 ROUNDS = 12
 FALSE_ALARM = 1e-8
 """Of each statistical test, over reseeding."""
-
-
-def refusal(make) -> ScenarioError:
-    with pytest.raises(ScenarioError) as caught:
-        make()
-    return caught.value
 
 
 def descending(links: LinkLaw | None = None, adversaries=(), *, agents=5, topology=None, **options) -> Simulation:

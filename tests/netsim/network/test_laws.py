@@ -23,7 +23,8 @@ from netsim.network.laws import (
     TraceOutages,
     UniformDelay,
 )
-from tests.netsim.network.intercepted import FALSE_ALARM, refusal
+from tests.netsim.network.intercepted import FALSE_ALARM
+from tests.worlds import refusal
 
 BEYOND = stats.norm.isf(FALSE_ALARM / 2)
 """Standard errors that a mean strays with that probability."""

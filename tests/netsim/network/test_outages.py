@@ -12,7 +12,8 @@ from scipy import stats
 
 from netsim.errors import SimulationError
 from netsim.network.laws import RandomOutages, Scheduled, Switch, TraceOutages
-from tests.netsim.network.intercepted import FALSE_ALARM, refusal
+from tests.netsim.network.intercepted import FALSE_ALARM
+from tests.worlds import refusal
 
 INTERVALS = ((1.0, 2.5), (4.0, 4.5), (10.0, 11.0))
 
