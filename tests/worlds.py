@@ -14,7 +14,7 @@ from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.network.laws import GilbertElliott, RandomOutages, UniformDelay
 from netsim.network.links import LinkLaw
-from netsim.problems import LogisticLoss, Problem, logistic
+from netsim.problems import LogisticLoss, Problem, least_squares, logistic
 from netsim.problems import load as load_data
 from netsim.randomness import Streams, coins_of
 from netsim.settings import NetworkSettings, Recording, Timing
@@ -45,6 +45,11 @@ def digits_problem(agents: int = 8, records: int | None = None) -> Problem:
 def synthetic_problem(agents: int = 5, dimension: int = 6, records: int = 8) -> Problem:
     data = load_data("synthetic", records=agents * records, dimension=dimension, seed=3, norm_bound=1.0)
     return logistic(data.split(agents), ridge=0.5)
+
+
+def regression_problem(agents: int = 5, records: int = 40, ridge: float = 0.1) -> Problem:
+    data = load_data("synthetic", kind="regression", records=records, dimension=3)
+    return least_squares(data.split(agents), ridge)
 
 
 def dp_recal(problem: Problem, reading: str, per_agent: int = 15, epsilon: float = 1.0) -> DPRecal:

@@ -11,7 +11,8 @@ from attacks.audit.verdict import Verdict
 from attacks.inference import infer
 from netsim.algorithms import Algorithm
 from netsim.claims import Adjacency, Claim
-from netsim.problems import LeastSquares, Problem
+from netsim.problems import LeastSquares, Problem, Tilted
+from netsim.problems.objective import direction
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from scenarios.stages.worlds import worlds
@@ -52,6 +53,19 @@ def explained(of, count=20, world=0, chunk=0, reference=None, **options) -> Worl
     sample = worlds(simulation, pair.agent, pair.hypotheses[1], count, **options)(world, chunk)
     true, other = pair.hypotheses[world], pair.hypotheses[1 - world]
     return compare_worlds(sample, pair.agent, true, other, reference)
+
+
+def record_pair(problem, agent=1):
+    own = problem.objectives[agent]
+    return Pair(agent, (own, own.with_record(0, own.features[0], -float(own.labels[0]))), "a label flipped")
+
+
+def turned_world(algorithm, dimension, shows="even"):
+    """Agent 1's gradient is clipped in both worlds, in opposite directions: no pair costs a release more."""
+    parts = [LeastSquares(np.eye(dimension), np.full(dimension, float(i)), 0.5) for i in range(3)]
+    one, two = (Tilted(parts[1], sign * 1e3 * direction(shows, dimension)) for sign in (1, -1))
+    simulation = Simulation(Problem((parts[0], one, parts[2])), ring(3), algorithm)
+    return simulation, Pair(1, (one, two), "the gradient of agent 1 turned round")
 
 
 def claim_of(epsilon, delta):

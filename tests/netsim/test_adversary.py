@@ -12,27 +12,22 @@ from netsim.algorithms import DPRecal, PrivateGradientDescent
 from netsim.errors import ScenarioError
 from netsim.network.laws import ConstantDelay, UniformDelay
 from netsim.network.links import LinkLaw
-from netsim.problems import least_squares, load
 from netsim.schedules import Constant
 from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation
 from netsim.topology import from_edges, path, ring
 from netsim.transcript.message import EVERYBODY
-from tests.worlds import refusal
+from tests.worlds import refusal, regression_problem
 
 FALSE_ALARM = 1e-8
 ROUNDS = 6
 ONE_SECOND = LinkLaw(ConstantDelay(1.0))
 
 
-def problem(agents: int):
-    return least_squares(load("synthetic", kind="regression", records=40, dimension=3).split(agents), ridge=0.1)
-
-
 def simulation(*adversaries: Adversary, links: LinkLaw = ONE_SECOND, rounds=ROUNDS) -> Simulation:
     algorithm = PrivateGradientDescent(rounds, Constant(0.1), Constant(1.0))
     return Simulation(
-        problem(5), ring(5), algorithm, NetworkSettings(links), adversaries=adversaries, seed=2,
+        regression_problem(), ring(5), algorithm, NetworkSettings(links), adversaries=adversaries, seed=2,
         recording=Recording(measure=False),
     )  # fmt: skip
 
@@ -98,7 +93,7 @@ def test_node_rows_of_links_without_delay_keep_that_order_too():
 
 def test_a_walk_passes_doors_in_turns():
     algorithm = DPRecal(0.1, activations=60, stddev=0.5)
-    run = Simulation(problem(4), path(4), algorithm, adversaries=(Adversary(links=(), nodes=(1,)),)).run()
+    run = Simulation(regression_problem(4), path(4), algorithm, adversaries=(Adversary(links=(), nodes=(1,)),)).run()
     events = [r.event for r in run.views[0].transcript.at_node(1)]
     assert len(events) > 10
     assert events == (["received", "sent"] * len(events))[: len(events)]

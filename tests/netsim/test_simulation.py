@@ -26,7 +26,7 @@ from netsim.simulation import Run, Simulation
 from netsim.topology import complete, ring
 from netsim.transcript import Transcript
 from netsim.transcript.stored import StreamedTranscript
-from tests.worlds import changed, refusal, simulated
+from tests.worlds import changed, refusal, regression_problem, simulated
 
 ROUNDS = 12
 PERFECT = LinkLaw()
@@ -305,11 +305,12 @@ class TestSpool:
     """The transcript on disk is the transcript in memory."""
 
     def simulation(self, **options):
-        problem = least_squares(load("synthetic", kind="regression", records=40, dimension=3).split(5), ridge=0.1)
         ears = (Adversary("keen", nodes=(2,)), Adversary("deaf", capture_loss=0.3, clock_error=0.1))
         algorithm = PrivateGradientDescent(6, Constant(0.1), Constant(1.0))
         link = LinkLaw(ConstantDelay(0.1), loss=0.2, reliable=True)
-        return simulated(problem, ring(5), algorithm, link, adversaries=ears, replicas=2, measure=False, **options)
+        return simulated(
+            regression_problem(), ring(5), algorithm, link, adversaries=ears, replicas=2, measure=False, **options
+        )
 
     def test_a_run_that_fails_leaves_what_was_heard(self, tmp_path):
         simulation = self.simulation(spool=tmp_path)

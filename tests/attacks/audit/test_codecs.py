@@ -23,8 +23,8 @@ from netsim.schedules import Constant
 from scenarios.build.experiment import Experiment
 from scenarios.certificate.ledger import chosen
 from scenarios.stages.worlds import worlds
-from tests.attacks.audit.test_end_to_end import Averaging, record_pair
-from tests.attacks.auditing import HELD, audited, claim_of, explained, judged, quadratic_world
+from tests.attacks.audit.test_end_to_end import Averaging
+from tests.attacks.auditing import HELD, audited, claim_of, explained, judged, quadratic_world, record_pair
 from tests.worlds import READINGS, ROUGH, changed, digits_problem, dp_recal, synthetic_problem, tapped_ring
 
 ROUNDING = [Float32(), Float16(), FixedPoint(8, 4.0), FixedPoint(3, 2.0)]

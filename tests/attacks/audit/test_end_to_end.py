@@ -25,14 +25,8 @@ from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import RECORD, audited, claim_of, judged, quadratic_world
+from tests.attacks.auditing import RECORD, audited, claim_of, judged, quadratic_world, record_pair
 from tests.worlds import DELTA, digits_problem, dp_recal, synthetic_problem
-
-
-def record_pair(problem, agent=1):
-    own = problem.objectives[agent]
-    return Pair(agent, (own, own.with_record(0, own.features[0], -float(own.labels[0]))), "a label flipped")
-
 
 VISITS = 12
 

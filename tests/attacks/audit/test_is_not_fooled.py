@@ -11,7 +11,6 @@ from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.audit import audit as run_audit
 from attacks.audit.loss import secret_coins
 from attacks.audit.loss.comparison import ALONE, compare_worlds
-from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.codecs import FixedPoint
@@ -23,7 +22,7 @@ from netsim.problems import L1, Problem
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import HELD, RECORD, audited, claim_of, judged, quadratic_world
+from tests.attacks.auditing import HELD, RECORD, audited, claim_of, judged, quadratic_world, record_pair
 from tests.worlds import DELTA, changed, digits_problem, dp_recal
 
 NOISE = Gaussian(1.0)
@@ -358,8 +357,7 @@ class TestWithSparsity:
         plain = digits_problem()
         problem = Problem(plain.objectives, L1(l1), plain.name, plain.ridge)
         algorithm = dp_recal(plain, reading, 10)
-        own = problem.objectives[1]
-        pair = Pair(1, (own, own.with_record(0, own.features[0], -float(own.labels[0]))), "a label flipped")
+        pair = record_pair(problem)
         simulation = Simulation(problem, ring(8), algorithm)
         return judged(simulation, pair, algorithm.claim(RECORD, simulation.setting(10), DELTA), trials=100)
 

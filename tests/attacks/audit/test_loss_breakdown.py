@@ -18,8 +18,7 @@ from netsim.simulation import Simulation
 from netsim.topology import complete, ring
 from scenarios.results import audited as results
 from scenarios.results.audited import MOST_PARTS
-from tests.attacks.audit.test_end_to_end import record_pair
-from tests.attacks.auditing import audited, explained, quadratic_world
+from tests.attacks.auditing import audited, explained, quadratic_world, record_pair
 from tests.worlds import digits_problem, dp_recal
 
 REPLICAS = 40

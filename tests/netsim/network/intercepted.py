@@ -10,13 +10,12 @@ from netsim.network.active_adversaries import Interception, InterceptionReport
 from netsim.network.laws import Switch
 from netsim.network.links import LinkLaw
 from netsim.network.wires import LossyWire
-from netsim.problems import least_squares, load
 from netsim.randomness import Streams
 from netsim.schedules import Constant
 from netsim.simulation import Run, Simulation
 from netsim.topology import path, ring
 from netsim.transcript.message import Message
-from tests.worlds import simulated
+from tests.worlds import regression_problem, simulated
 
 ROUNDS = 12
 FALSE_ALARM = 1e-8
@@ -25,8 +24,7 @@ FALSE_ALARM = 1e-8
 
 def descending(links: LinkLaw | None = None, adversaries=(), *, agents=5, topology=None, **options) -> Simulation:
     """Gradient descent with noise on a ring, one exchange a round."""
-    data = load("synthetic", kind="regression", records=40, dimension=3)
-    problem = least_squares(data.split(agents), ridge=0.1)
+    problem = regression_problem(agents)
     algorithm = PrivateGradientDescent(ROUNDS, Constant(0.1), Constant(1.0))
     options = {"seed": 4} | options
     return simulated(
