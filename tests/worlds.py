@@ -1,5 +1,8 @@
 """Small worlds that several tests share."""
 
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -108,6 +111,19 @@ def refusal(make: Callable[..., object], *given: object, **named: object) -> Sce
     with pytest.raises(ScenarioError) as caught:
         make(*given, **named)
     return caught.value
+
+
+def interrupted(code: str) -> str:
+    """What a script prints that gets Ctrl-C once it has printed "ready"."""
+    code = f"import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n{code}"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGINT)
+            return process.communicate(timeout=60)[0]
+        finally:
+            process.kill()
 
 
 def coins(run: Run, agent: int) -> np.random.Generator:

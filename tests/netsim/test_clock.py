@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from netsim import clock
 from netsim.clock import VirtualEnvironment, VirtualLoop, Wait, until
 from netsim.errors import DeadlockError, StalledError, UnsupportedError
+from tests.worlds import interrupted
 
 
 def now() -> float:
@@ -574,9 +575,8 @@ def test_a_closed_loop_takes_no_more_callbacks():
 
 
 INTERRUPTED = """
-import asyncio, signal
+import asyncio
 from netsim import clock
-signal.signal(signal.SIGINT, signal.default_int_handler)
 cleaned = []
 async def background():
     try:
@@ -598,15 +598,7 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_ends_a_long_run():
-    with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            assert process.stdout.readline() == "ready\n"
-            process.send_signal(signal.SIGINT)
-            rest, _ = process.communicate(timeout=60)
-        finally:
-            process.kill()
-    assert rest == "interrupted [True]\n"
+    assert interrupted(INTERRUPTED) == "interrupted [True]\n"
 
 
 # ── inside another loop ─────────────────────────────────────────────────────────────────────────────────
