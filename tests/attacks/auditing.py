@@ -9,6 +9,7 @@ from attacks.audit.loss.comparison import WorldComparison, compare_worlds
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from attacks.inference import infer
+from attacks.replay import Replayed, replay
 from netsim.algorithms import Algorithm
 from netsim.claims import Adjacency, Claim
 from netsim.problems import LeastSquares, Problem, Tilted
@@ -16,6 +17,7 @@ from netsim.problems.objective import direction
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from scenarios.stages.worlds import worlds
+from tests.worlds import coins
 
 HELD = (Verdict.PROVEN, Verdict.CONSISTENT, Verdict.UNDERPOWERED)
 """Verdicts on a claim that nothing speaks against."""
@@ -53,6 +55,14 @@ def explained(of, count=20, world=0, chunk=0, reference=None, **options) -> Worl
     sample = worlds(simulation, pair.agent, pair.hypotheses[1], count, **options)(world, chunk)
     true, other = pair.hypotheses[world], pair.hypotheses[1 - world]
     return compare_worlds(sample, pair.agent, true, other, reference)
+
+
+def replayed(run, objective=None, granted=False, known=1) -> Replayed:
+    """Agent 1's replay under its own objective, if under no other; with its releases granted, or with the coins of
+    another agent."""
+    releases = run.truth.releases[1] if granted else None
+    own = objective or run.simulation.problem.objectives[1]
+    return replay(run.views[0], 1, own, coins(run, known), releases)
 
 
 def record_pair(problem, agent=1):

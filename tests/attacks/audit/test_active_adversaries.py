@@ -7,7 +7,6 @@ import pytest
 
 from attacks.closed_form.descent import through_differences
 from attacks.closed_form.recal import through_duals
-from attacks.replay import replay
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary
@@ -17,8 +16,8 @@ from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
 from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
-from tests.attacks.auditing import HELD, RECORD, judged, record_pair
-from tests.worlds import DELTA, ROUGH, changed, coins, digits_problem, synthetic_problem, tapped_ring
+from tests.attacks.auditing import HELD, RECORD, judged, record_pair, replayed
+from tests.worlds import DELTA, ROUGH, changed, digits_problem, synthetic_problem, tapped_ring
 
 NOISELESS = PrivateGradientDescent(12, Constant(0.3), Constant(0.0))
 ALTERED = ActiveAdversary("mallory", ((0, 1),), (Alter(AddGaussian(1.0)),), directed=True)
@@ -82,7 +81,7 @@ def test_a_replay_explains_what_was_sent_by_what_was_delivered(law, actions):
     )
     run = simulation.run()
     assert run.interceptions[0].altered + run.interceptions[0].replayed > 20
-    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+    found = replayed(run)
     assert found.identical
     assert len(found.releases) == 15
 
