@@ -224,8 +224,9 @@ def kept_back(pattern: str) -> Generator[list[tuple[Any, ...]]]:
     kept: list[tuple[Any, ...]] = []
     show = warnings.showwarning
 
-    def keep(*warning: Any) -> None:
-        kept.append(warning) if re.search(pattern, str(warning[0])) else show(*warning)
+    def keep(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
+        warning = message, category, filename, lineno, file, line
+        kept.append(warning) if re.search(pattern, str(message)) else show(*warning)
 
     warnings.showwarning = keep
     try:
