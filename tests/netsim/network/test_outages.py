@@ -92,21 +92,6 @@ def test_a_trace_is_the_schedule_that_it_holds(trace, header):
     assert flips(outages) == flips(Scheduled(INTERVALS))
 
 
-@pytest.mark.parametrize(
-    ("text", "field", "value", "line"),
-    [
-        ("down,up\n1,2\n\n1.5,3\n", "down,up", (1.5, 3.0), 4), ("1,1\n", "down,up", (1.0, 1.0), 1),
-        ("-1,1\n", "down,up", (-1.0, 1.0), 1), ("1,2\n3\n", "down,up", "3", 2), ("1,2\n3,late\n", "up", "late", 2),
-        ("up,down\n1,2\n", "down", "up", 1),
-    ],
-)  # fmt: skip
-def test_a_wrong_line_is_named_with_its_file_and_value(trace, text, field, value, line):
-    path = trace(text)
-    error = refusal(lambda: TraceOutages(path))
-    assert (error.field, error.value, error.file, error.line) == (field, value, str(path), line)
-    assert error.allowed
-
-
 # ── the switch ──────────────────────────────────────────────────────────────────────────────────────────
 moments = st.lists(st.floats(0, 100) | st.integers(0, 10).map(float), max_size=30)
 
