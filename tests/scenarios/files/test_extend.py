@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from netsim.errors import ScenarioError
 from scenarios.schema.load import expanded, load_scenario, parse
 from scenarios.sweep.points import load_sweep
 from tests.scenarios.command import cli
 from tests.scenarios.small import TINY
-from tests.worlds import refusal
 
 BASE = """\
 name: base
@@ -78,7 +78,9 @@ def test_errors_are_where_the_file_says_it_or_at_extends(tmp_path, text, line, f
     written(tmp_path, "base.yaml", BASE)
     written(tmp_path, "wrong.yaml", BASE.replace("0.1", "1.1"))
     path = written(tmp_path, "own.yaml", text)
-    error = refusal(load_scenario, path)
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(path)
+    error = caught.value
     assert (error.file, error.line, error.field) == (path, line, field)
     assert says in str(error)
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from netsim.errors import ScenarioError
 from scenarios.schema.load import parse
 from tests.scenarios.command import cli
 from tests.scenarios.files.mistaken import GOOD
-from tests.worlds import refusal
 
 DESCENT = "{kind: private_gradient_descent, rounds: 5, clip: {bound: 1.0}}"
 ONE = GOOD.replace("{kind: recal, name: plain, activations: 50}", DESCENT)
@@ -26,13 +26,16 @@ DELAY = "{kind: uniform, low: 0.01, high: 0.03}"
     ],
 )
 def test_the_right_form_is_offered(text, setting, meant):
-    (one,) = refusal(parse, text, "small.yaml", [setting] if setting else []).each()
+    with pytest.raises(ScenarioError) as caught:
+        parse(text, "small.yaml", [setting] if setting else [])
+    (one,) = caught.value.each()
     assert meant in one.sentence()
 
 
 def test_a_claim_out_of_range_is_not_told_to_be_a_schedule():
-    error = refusal(parse, ONE, "small.yaml", ["algorithms[0].scale={epsilon: 0}"])
-    assert [one.field for one in error.each()] == ["-o algorithms[0].scale.epsilon"]
+    with pytest.raises(ScenarioError) as caught:
+        parse(ONE, "small.yaml", ["algorithms[0].scale={epsilon: 0}"])
+    assert [one.field for one in caught.value.each()] == ["-o algorithms[0].scale.epsilon"]
 
 
 @pytest.mark.parametrize(

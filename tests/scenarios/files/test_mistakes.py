@@ -11,12 +11,13 @@ from scenarios.stages.runner import checked
 from scenarios.sweep.points import load_sweep, points
 from tests.scenarios.command import cli
 from tests.scenarios.files.mistaken import FILES, GOOD, SWEEPS
-from tests.worlds import refusal
 
 
 def said(text, settings=()):
     """What is said of a file, at whatever stage before time 0 it is found."""
-    return str(refusal(built, text, settings))
+    with pytest.raises(ScenarioError) as caught:
+        built(text, settings)
+    return str(caught.value)
 
 
 def built(text, settings):
@@ -38,14 +39,18 @@ def test_a_wrong_file_gets_its_whole_message(name):
 @pytest.mark.parametrize("name", SWEEPS)
 def test_a_wrong_sweep_gets_its_whole_message(name):
     text, message = SWEEPS[name]
-    assert str(refusal(lambda: points(load_sweep(text, "sweep.yaml"), parse(GOOD, "small.yaml")))) == message
+    with pytest.raises(ScenarioError) as caught:
+        points(load_sweep(text, "sweep.yaml"), parse(GOOD, "small.yaml"))
+    assert str(caught.value) == message
 
 
 def test_what_a_file_takes_from_its_base_is_told_with_the_line_of_the_base(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "base.yaml").write_text(GOOD.replace("loss: 0.1", "loss: 1.1\n  relaible: true"))
     (tmp_path / "own.yaml").write_text("extends: base.yaml\nname: own\nseed: x\n")
-    assert str(refusal(load_scenario, "own.yaml")).splitlines() == [
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario("own.yaml")
+    assert str(caught.value).splitlines() == [
         "own.yaml:3: seed = 'x': wrong type: text; allowed: a whole number",
         "base.yaml:8: links.loss = 1.1: out of range; allowed: >= 0.0 and < 1.0",
         "base.yaml:9: links.relaible = True: unknown field; did you mean 'reliable'?; allowed: delay, loss, bandwidth, "
@@ -73,7 +78,9 @@ def test_extends(tmp_path, monkeypatch, text, message):
     (tmp_path / "base.yaml").write_text(GOOD)
     (tmp_path / "broken.yaml").write_text("name: a\n\ttitle: b\n")
     (tmp_path / "own.yaml").write_text(text)
-    assert str(refusal(load_scenario, "own.yaml")) == message
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario("own.yaml")
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
@@ -144,7 +151,9 @@ def test_anchors_merge_keys_and_byte_order_marks(tmp_path, monkeypatch):
 def test_files_that_are_none(tmp_path, monkeypatch, raw, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "f.yaml").write_bytes(raw)
-    assert str(refusal(load_scenario, "f.yaml")) == message
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario("f.yaml")
+    assert str(caught.value) == message
 
 
 def test_folders_and_files_that_are_not_there(tmp_path, monkeypatch):
@@ -157,7 +166,9 @@ def test_folders_and_files_that_are_not_there(tmp_path, monkeypatch):
         ("mine", "scenario = 'mine': no such file, and no shipped scenario of this name; did you mean "
          "mine.yaml?; allowed: a path, or a name that `netsim list` shows"),
     ):  # fmt: skip
-        assert str(refusal(load_scenario, source)) == says
+        with pytest.raises(ScenarioError) as caught:
+            load_scenario(source)
+        assert str(caught.value) == says
 
 
 def test_the_command_tells_all_of_them_one_a_line(tmp_path):

@@ -11,7 +11,6 @@ from scenarios.schema.load import parse
 from scenarios.stages.runner import checked
 from scenarios.stages.study import planned
 from tests.scenarios.filled import tree
-from tests.worlds import refusal
 
 
 def entry(name, errors, **more):
@@ -232,9 +231,10 @@ reproduces:
 )
 def test_names_that_nobody_has_are_errors_before_time_0(old, new, field, line, says):
     assert old in FILE
-    error = refusal(lambda: planned(parse(FILE.replace(old, new), "f.yaml")))
-    assert (error.field, error.file, error.line) == (field, "f.yaml", line)
-    assert says in str(error)
+    with pytest.raises(ScenarioError) as found:
+        planned(parse(FILE.replace(old, new), "f.yaml"))
+    assert (found.value.field, found.value.file, found.value.line) == (field, "f.yaml", line)
+    assert says in str(found.value)
 
 
 def test_one_run_is_refused_where_several_are_asked_for():

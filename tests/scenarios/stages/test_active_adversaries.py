@@ -31,7 +31,6 @@ from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.command import cli
 from tests.scenarios.filled import filled
-from tests.worlds import refusal
 
 FORM = """\
 name: meddled
@@ -107,10 +106,11 @@ def test_everything_a_file_says_reaches_the_simulation():
     ],
 )  # fmt: skip
 def test_one_clear_message(meddler, links, field, said):
-    error = refusal(built, f"{{{meddler}}}", links)
-    assert error.field == f"active_adversaries[0].{field}"
-    assert said in str(error)
-    assert error.line == 7
+    with pytest.raises(ScenarioError) as caught:
+        built(f"{{{meddler}}}", links)
+    assert caught.value.field == f"active_adversaries[0].{field}"
+    assert said in str(caught.value)
+    assert caught.value.line == 7
 
 
 # ── what results say ────────────────────────────────────────────────────────────────────────────────────

@@ -8,6 +8,7 @@ import pytest
 
 from attacks.score import GradientScore
 from netsim.adversary import Adversary
+from netsim.errors import ScenarioError
 from netsim.topology import path
 from scenarios import run
 from scenarios.papers.figures import reproduced
@@ -24,7 +25,6 @@ from scenarios.schema.load import parse
 from scenarios.stages.listening import leakage_of
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.filled import filled
-from tests.worlds import refusal
 
 SMALL = {
     "name": "small",
@@ -130,7 +130,9 @@ def test_what_was_not_measured_says_so():
 )
 def test_figures_that_cannot_be_drawn_are_refused_before_time_0(change, where):
     scenario = Scenario.model_validate(SMALL | change)
-    assert refusal(check_names, scenario).field == where
+    with pytest.raises(ScenarioError) as caught:
+        check_names(scenario)
+    assert caught.value.field == where
 
 
 def test_shares_of_equal_agents_are_averaged():

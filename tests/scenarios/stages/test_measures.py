@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.render.page.report import render
 from scenarios.results.curves import COLUMNS, rows, thinned
@@ -15,7 +16,6 @@ from scenarios.results.folder import read_results
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.command import cli
-from tests.worlds import refusal
 
 TEXT = """\
 name: progress
@@ -116,7 +116,9 @@ def test_what_is_wrong_is_said_before_time_0(change, field):
     text = TEXT.replace(*change)
     if field is None:
         text, field = text.replace("objective_gap", "stationarity_gap"), "measures.measure"
-    assert refusal(lambda: Experiment.of(parse(text).scenario)).field.startswith(field)
+    with pytest.raises(ScenarioError) as caught:
+        Experiment.of(parse(text).scenario)
+    assert caught.value.field.startswith(field)
 
 
 # ── where people read it ────────────────────────────────────────────────────────────────────────────────

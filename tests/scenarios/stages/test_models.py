@@ -8,7 +8,6 @@ from netsim.models import MLP, Softmax
 from scenarios.build.experiment import Experiment
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
-from tests.worlds import refusal
 
 SOFTMAX = """\
 name: classes
@@ -100,7 +99,9 @@ def test_a_record_of_softmax_moves_a_gradient_no_farther_than_claimed():
 )
 def test_what_is_not_for_them_is_refused_before_time_0(text, old, new, field):
     assert old in text
-    assert refusal(lambda: Experiment.of(read(text.replace(old, new)))).field == field
+    with pytest.raises(ScenarioError) as caught:
+        Experiment.of(read(text.replace(old, new)))
+    assert caught.value.field == field
 
 
 @pytest.mark.few(1)
@@ -116,7 +117,9 @@ def test_what_is_not_for_them_is_refused_before_time_0(text, old, new, field):
 def test_a_network_has_no_proximal_map_and_no_bound_to_calibrate_noise_with(algorithm, field):
     head, tail = NETWORK.split("algorithms:\n")
     text = f"{head}algorithms:\n  - {algorithm}\nattacks{tail.split('attacks')[1]}"
-    assert refusal(lambda: Experiment.of(read(text))).field == field
+    with pytest.raises(ScenarioError) as caught:
+        Experiment.of(read(text))
+    assert caught.value.field == field
     Experiment.of(read(text.replace("mlp, hidden: [6], activation: tanh, start: 3", "softmax")))
 
 

@@ -22,7 +22,6 @@ from scenarios.stages.worlds import AuditOptions, audited, worlds
 from scenarios.stages.worst_pair import pair_for
 from tests.scenarios.filled import tree
 from tests.scenarios.small import SMALL
-from tests.worlds import refusal
 
 EQ_23 = library()["cpgt-eq-23"].split("variants:", 1)[0]
 CHANGE = "{change: 1.0, direction: even}"
@@ -198,9 +197,10 @@ def test_a_search_among_changes_that_vary_stays_within_the_bound():
     ],
 )
 def test_what_does_not_fit_is_refused_before_time_0(field, adjacency):
-    error = refusal(experiment, EQ_23, (CHANGE, adjacency))
-    assert error.field == field
-    assert error.allowed
+    with pytest.raises(ScenarioError) as refused:
+        experiment(EQ_23, (CHANGE, adjacency))
+    assert refused.value.field == field
+    assert refused.value.allowed
 
 
 DESCENT = """\

@@ -18,7 +18,6 @@ from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
 from tests.scenarios.small import SMALL, TINY
-from tests.worlds import refusal
 
 
 @pytest.fixture(scope="module")
@@ -287,10 +286,11 @@ class TestAFolderOfAnotherScenario:
         run_study(parse(before), tmp_path, progress=StopsAtOnce(), page=False)
         (tmp_path / "witness-one.json").write_text("{}")
         held = files_of(tmp_path)
-        error = refusal(lambda: runs(parse(after.replace("name: small", "name: other")), tmp_path))
-        assert (error.field, error.value) == ("folder", str(tmp_path))
-        assert error.problem == "holds the results of another scenario, 'small'"
-        assert error.allowed == "a new or empty folder, or remove that one first"
+        with pytest.raises(ScenarioError) as error:
+            runs(parse(after.replace("name: small", "name: other")), tmp_path)
+        assert (error.value.field, error.value.value) == ("folder", str(tmp_path))
+        assert error.value.problem == "holds the results of another scenario, 'small'"
+        assert error.value.allowed == "a new or empty folder, or remove that one first"
         assert files_of(tmp_path) == held
 
     def test_of_the_same_name_it_is_written_over(self, tmp_path):

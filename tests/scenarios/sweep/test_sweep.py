@@ -21,7 +21,6 @@ from scenarios.sweep.points import Sweep, load_sweep, points
 from scenarios.sweep.run import run_sweep
 from tests.scenarios.command import cli
 from tests.scenarios.sweep.small import NOISY, SMALL
-from tests.worlds import refusal
 
 SCENARIO = SMALL + NOISY + "  - {kind: recal, name: walk, activations: 40}\n"
 BASE = parse(SCENARIO)
@@ -89,9 +88,10 @@ def test_laws(law, check):
     ],
 )
 def test_wrong_sweeps_get_a_good_message(text, says):
-    error = refusal(load_sweep, text, "sweep.yaml")
-    assert says in str(error)
-    assert "sweep.yaml" in str(error)
+    with pytest.raises(ScenarioError) as caught:
+        load_sweep(text, "sweep.yaml")
+    assert says in str(caught.value)
+    assert "sweep.yaml" in str(caught.value)
 
 
 def test_a_point_that_does_not_fit_is_named_before_anything_runs(tmp_path):
@@ -107,7 +107,9 @@ def test_parts_that_do_not_fit_are_told_for_all_points_before_anything_runs_or_i
     wrong = GRID.model_copy(
         update={"grid": {"topology": [{"kind": "ring", "agents": n} for n in (4, 9999)] + [graph]}}
     )
-    first, second = str(refusal(run_sweep, wrong, BASE, tmp_path / "out", jobs=1)).splitlines()
+    with pytest.raises(ScenarioError) as caught:
+        run_sweep(wrong, BASE, tmp_path / "out", jobs=1)
+    first, second = str(caught.value).splitlines()
     assert first.startswith("point 1: ")
     assert second.startswith("point 2: topology")
     assert "2 components" in second
