@@ -18,7 +18,7 @@ from attacks.closed_form.exchanges import Surroundings
 from attacks.closed_form.random_penalty_admm import penalty_evidence, through_penalties
 from attacks.closed_form.recal import duals, iterates, sparse_evidence, through_duals, through_iterates
 from attacks.estimates import Evidence, GradientEstimate, Inversion, check_lossless
-from attacks.probe import Assumption, Free, Prior, Probed, probe, probe_network
+from attacks.probe import Free, Prior, Probed, probe, probe_network
 from attacks.replay.recorded import Recording
 from netsim.adversary import AdversaryView
 from netsim.algorithms import Algorithm, Cpgt, DiaDSP, Dpp2, DPRecal, PrivateGradientDescent, RandomPenaltyAdmm, Recal
@@ -149,13 +149,13 @@ def probed(
     return probe(recording, prior=prior, laplace=laplace)
 
 
-def through_network(view: AdversaryView, gradients: Assumption = FREE) -> list[GradientEstimate]:
+def through_network(view: AdversaryView) -> list[GradientEstimate]:
     """One estimate for each identifiable query at a known point, by one probe of all agents that are no insiders:
     what one agent received and nobody observed is what another one's code has made of its gradients.
 
-    `gradients`: what is assumed of them. You get an `AttackError` where `attacks.probe.probe_network` refuses.
+    You get an `AttackError` where `attacks.probe.probe_network` refuses.
     """
-    found = probe_network(view, gradients=gradients)
+    found = probe_network(view)
     return [one for victim in found.agents.values() for one in estimates_of(victim, victim.usable)]
 
 

@@ -7,6 +7,7 @@ script, a cell of a notebook.
 import ast
 import inspect
 import linecache
+import re
 import reprlib
 import sysconfig
 import traceback
@@ -33,8 +34,6 @@ OFFERED = frozenset(name for name, value in vars(Node).items() if inspect.iscoro
 RUN = "async def run(self, node)"
 CLAIM = "def claim(self, adjacency, setting, delta): return Claim(epsilon, delta, 'Theorem 1', adjacency, 'l1')"
 """The form of what a class may define."""
-UNAWAITED = "coroutine '"
-"""How Python's warning of a coroutine begins that nobody awaited."""
 Step = tuple[FrameType, int]
 
 
@@ -42,7 +41,7 @@ Step = tuple[FrameType, int]
 
 
 @cache
-def _is_own(file: str) -> bool:
+def is_own(file: str) -> bool:
     """Whether a file of code is somebody's own."""
     if file.startswith("<"):
         return not file.startswith(("<frozen", "<__array_function__"))
@@ -61,7 +60,7 @@ def _steps(error: BaseException) -> list[Step]:
 
 def _last_own(error: BaseException) -> Step | None:
     """The last frame of somebody's own that an error came through, and its line."""
-    return next((one for one in reversed(_steps(error)) if _is_own(one[0].f_code.co_filename)), None)
+    return next((one for one in reversed(_steps(error)) if is_own(one[0].f_code.co_filename)), None)
 
 
 def _place(step: Step) -> str:
@@ -91,7 +90,7 @@ def stated(algorithm: object, name: str, *facts: object) -> Any:
         if isinstance(error, NetsimError):
             raise
         code = _code_of(algorithm, name)
-        if own is None and (code is None or not _is_own(code.co_filename)):
+        if own is None and (code is None or not is_own(code.co_filename)):
             raise
         place = _defined(algorithm, name) if own is None else (Path(own[0].f_code.co_filename).name, own[1])
         why = f"{type(error).__name__}: {error}{_as_set(algorithm, isinstance(error, ArithmeticError | ValueError))}"
@@ -174,7 +173,7 @@ def explained(error: BaseException, port: type) -> BaseException:
     called with. Any other error of the code's own is the same, with its traceback.
     """
     steps = _steps(error)
-    last = max((k for k, one in enumerate(steps) if _is_own(one[0].f_code.co_filename)), default=None)
+    last = max((k for k, one in enumerate(steps) if is_own(one[0].f_code.co_filename)), default=None)
     if last is None or isinstance(error, SystemExit):
         return error
     own, call = steps[last], next((one for one in steps[last + 1 :] if _is_port(one[0], port)), None)
@@ -241,25 +240,33 @@ def _described(value: object) -> str:
 
 
 @contextmanager
-def unawaited() -> Generator[Callable[[], None]]:
-    """Hold back Python's warnings of coroutines that nobody awaited until the block ends. What it yields forgets
-    them, for an error that says the same."""
-    held: list[Any] = []
-    before = warnings.showwarning
+def kept_back(pattern: str) -> Generator[list[tuple[Any, ...]]]:
+    """Warnings whose text has this pattern, each with where it is from, in place of showing them within the block."""
+    kept: list[tuple[Any, ...]] = []
+    show = warnings.showwarning
 
-    def keep(message: Warning | str, *where: Any, **more: Any) -> None:
-        if str(message).startswith(UNAWAITED) and "never awaited" in str(message):
-            held.append((message, where, more))
-        else:
-            before(message, *where, **more)
+    def keep(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
+        warning = message, category, filename, lineno, file, line
+        kept.append(warning) if re.search(pattern, str(message)) else show(*warning)
 
     warnings.showwarning = keep
     try:
-        yield held.clear
+        yield kept
     finally:
-        warnings.showwarning = before
-        for message, where, more in held:
-            before(message, *where, **more)
+        warnings.showwarning = show
+
+
+@contextmanager
+def unawaited() -> Generator[Callable[[], None]]:
+    """Hold back Python's warnings of coroutines that nobody awaited until the block ends. What it yields forgets
+    them, for an error that says the same."""
+    kept: list[tuple[Any, ...]] = []
+    try:
+        with kept_back("^coroutine '.*never awaited") as kept:
+            yield kept.clear
+    finally:
+        for warning in kept:
+            warnings.showwarning(*warning)
 
 
 def close_coroutines(error: BaseException) -> None:

@@ -1,17 +1,23 @@
 """Small worlds that several tests share."""
 
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, DPRecal
 from netsim.claims import Adjacency
+from netsim.errors import ScenarioError
 from netsim.network.laws import GilbertElliott, RandomOutages, UniformDelay
 from netsim.network.links import LinkLaw
-from netsim.problems import LogisticLoss, Problem, logistic
+from netsim.problems import LogisticLoss, Problem, least_squares, logistic
 from netsim.problems import load as load_data
 from netsim.randomness import Streams, coins_of
 from netsim.settings import NetworkSettings, Recording, Timing
@@ -42,6 +48,11 @@ def digits_problem(agents: int = 8, records: int | None = None) -> Problem:
 def synthetic_problem(agents: int = 5, dimension: int = 6, records: int = 8) -> Problem:
     data = load_data("synthetic", records=agents * records, dimension=dimension, seed=3, norm_bound=1.0)
     return logistic(data.split(agents), ridge=0.5)
+
+
+def regression_problem(agents: int = 5, records: int = 40, ridge: float = 0.1) -> Problem:
+    data = load_data("synthetic", kind="regression", records=records, dimension=3)
+    return least_squares(data.split(agents), ridge)
 
 
 def dp_recal(problem: Problem, reading: str, per_agent: int = 15, epsilon: float = 1.0) -> DPRecal:
@@ -83,6 +94,36 @@ def tapped_ring(problem: Problem, algorithm: object, *, node: int = 1, **options
         problem, topology.ring(problem.agents), algorithm, adversaries=(Adversary("ears", "all", nodes=(node,)),),
         **options,
     )  # fmt: skip
+
+
+def heard(
+    algorithm: Algorithm, adversary: Adversary | None = None, graph: topology.Topology | None = None,
+    problem: Problem | None = None, **options: Any,
+) -> Run:  # fmt: skip
+    """A run on a ring, if on no other graph; who listens hears all links, or has taps of its own."""
+    problem = problem or synthetic_problem()
+    ears = (adversary or Adversary(),)
+    return simulated(problem, graph or topology.ring(problem.agents), algorithm, adversaries=ears, **options).run()
+
+
+def refusal(make: Callable[..., object], *given: object, **named: object) -> ScenarioError:
+    """The error of what is refused before time 0."""
+    with pytest.raises(ScenarioError) as caught:
+        make(*given, **named)
+    return caught.value
+
+
+def interrupted(code: str) -> str:
+    """What a script prints that gets Ctrl-C once it has printed "ready"."""
+    code = f"import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n{code}"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGINT)
+            return process.communicate(timeout=60)[0]
+        finally:
+            process.kill()
 
 
 def coins(run: Run, agent: int) -> np.random.Generator:

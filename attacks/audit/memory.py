@@ -35,6 +35,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 
 from netsim.algorithms import Algorithm
+from netsim.own import is_own
 
 OURS = frozenset(["netsim", "attacks", "scenarios"])
 GONE: Any = object()
@@ -353,13 +354,8 @@ def of_library(value: Any) -> bool:
     """Whether a module, or a function or class of one, is netsim's or installed."""
     name = str(value.__name__ if isinstance(value, ModuleType) else value.__module__)
     package, file = name.partition(".")[0], getattr(sys.modules.get(name), "__file__", None) or ""
-    return package in OURS or (name != "__main__" and (package in sys.builtin_module_names or installed(file)))
-
-
-def installed(path: str) -> bool:
-    """Whether a file is one of Python's, of a library's, of compiled code, or of the system's about itself."""
-    roots = (f"{root}/" for root in (sys.prefix, sys.base_prefix, "/proc", "/sys"))
-    return path.startswith((*roots, "<frozen ")) or "__pycache__" in path
+    builtin = package in sys.builtin_module_names or bool(file and not is_own(file))
+    return package in OURS or (name != "__main__" and builtin)
 
 
 def names_of(code: CodeType, operation: str | None = None) -> Iterator[str]:

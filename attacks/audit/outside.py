@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from attacks.audit.memory import OURS, emptied, installed, kept, places, saved, written
+from attacks.audit.memory import OURS, emptied, kept, places, saved, written
 from attacks.replay import Replayed
 from netsim.algorithms import Algorithm
 from netsim.errors import PrivacyError
@@ -163,9 +163,9 @@ def _culprit(event: str, args: tuple[Any, ...], frame: FrameType | None) -> str 
     if event.startswith(_LOOKS):
         while frame is not None and frame.f_globals.get("__name__") == "inspect":
             frame = frame.f_back
-        if frame is not None and installed(frame.f_code.co_filename):
+        if frame is not None and _installed(frame.f_code.co_filename):
             return None
-    elif installed(_path(args)) and not event.startswith(_PROGRAMS):
+    elif _installed(_path(args)) and not event.startswith(_PROGRAMS):
         return None
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
@@ -177,6 +177,12 @@ def _culprit(event: str, args: tuple[Any, ...], frame: FrameType | None) -> str 
             return first.__class__.__name__
         frame = frame.f_back
     return None
+
+
+def _installed(path: str) -> bool:
+    """Whether a file is one of Python's, of a library's, of compiled code, or of the system's about itself."""
+    roots = (f"{root}/" for root in (sys.prefix, sys.base_prefix, "/proc", "/sys"))
+    return path.startswith((*roots, "<frozen ")) or "__pycache__" in path
 
 
 def _path(args: tuple[Any, ...]) -> str:

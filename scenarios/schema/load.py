@@ -272,7 +272,7 @@ def schema_line(kind: Kind = "scenario", beside: Path | None = None) -> str:
     return f"{MARK}{file.as_uri() if beside is None else os.path.relpath(file, beside).replace(os.sep, '/')}\n"
 
 
-def with_schema_line(text: str, kind: Kind = "scenario", beside: Path | None = None) -> str:
-    """A YAML text that begins with its schema line; one that it has is replaced."""
+def with_schema_line(text: str) -> str:
+    """A scenario's YAML text that begins with its schema line; one that it has is replaced."""
     first, _, rest = text.partition("\n")
-    return schema_line(kind, beside) + (rest if first.startswith(MARK) else text)
+    return schema_line() + (rest if first.startswith(MARK) else text)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import gc
 import math
 import os
@@ -22,6 +23,7 @@ from hypothesis import strategies as st
 from netsim import clock
 from netsim.clock import VirtualEnvironment, VirtualLoop, Wait, until
 from netsim.errors import DeadlockError, StalledError, UnsupportedError
+from tests.worlds import interrupted
 
 
 def now() -> float:
@@ -32,6 +34,11 @@ def environment() -> VirtualEnvironment:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     return loop.environment
+
+
+def virtual(test):
+    """A test that runs in virtual time."""
+    return functools.wraps(test)(lambda **given: clock.run(test(**given)))
 
 
 def python(script: str, **variables: str) -> str:
@@ -45,11 +52,9 @@ def python(script: str, **variables: str) -> str:
 
 
 # ── asyncio in virtual time ─────────────────────────────────────────────────────────────────────────────
-def test_sleep_takes_simulated_seconds_and_returns_its_result():
-    async def main():
-        return now(), await asyncio.sleep(86_400.5, "slept"), now()
-
-    assert clock.run(main()) == (0.0, "slept", 86_400.5)
+@virtual
+async def test_sleep_takes_simulated_seconds_and_returns_its_result():
+    assert (now(), await asyncio.sleep(86_400.5, "slept"), now()) == (0.0, "slept", 86_400.5)
 
 
 def test_tasks_interleave_in_order_of_time_and_then_of_creation():
@@ -93,21 +98,19 @@ def test_a_failing_task_cancels_its_group_at_that_instant():
     assert cancelled == [3.0]
 
 
-def test_timeout_and_wait_for_fire_at_their_deadline():
-    async def main():
-        times = []
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(2.5):
-                await asyncio.sleep(10)
-        times.append(now())
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.sleep(10), 1.5)
-        times.append(now())
-        async with asyncio.timeout(5):
-            await asyncio.sleep(4)
-        return [*times, now()]
-
-    assert clock.run(main()) == [2.5, 4.0, 8.0]
+@virtual
+async def test_timeout_and_wait_for_fire_at_their_deadline():
+    times = []
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(2.5):
+            await asyncio.sleep(10)
+    times.append(now())
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.sleep(10), 1.5)
+    times.append(now())
+    async with asyncio.timeout(5):
+        await asyncio.sleep(4)
+    assert [*times, now()] == [2.5, 4.0, 8.0]
 
 
 @pytest.mark.parametrize("late", [0.0, math.ulp(4.0)])
@@ -138,28 +141,24 @@ def test_a_message_exactly_at_a_deadline_beats_the_timeout(late, armed_first):
     assert clock.run(guarded()) == ("timeout" if late else "message")
 
 
-def test_calls_of_one_instant_keep_their_order_and_precede_late_calls_and_timers():
-    async def main():
-        log = []
-        asyncio.get_running_loop().call_at(1.0, log.append, "timer")
-        environment().timer(1.0, log.append, "late")
-        environment().call_at(1.0, log.append, "first")
-        environment().call_at(1.0, log.append, "second")
-        await asyncio.sleep(2)
-        return log
-
-    assert clock.run(main()) == ["first", "second", "timer", "late"]
+@virtual
+async def test_calls_of_one_instant_keep_their_order_and_precede_late_calls_and_timers():
+    log = []
+    asyncio.get_running_loop().call_at(1.0, log.append, "timer")
+    environment().timer(1.0, log.append, "late")
+    environment().call_at(1.0, log.append, "first")
+    environment().call_at(1.0, log.append, "second")
+    await asyncio.sleep(2)
+    assert log == ["first", "second", "timer", "late"]
 
 
-def test_a_timer_in_the_past_fires_now():
-    async def main():
-        await asyncio.sleep(5)
-        fired = []
-        asyncio.get_running_loop().call_at(1.0, lambda: fired.append(now()))
-        await asyncio.sleep(1)
-        return fired
-
-    assert clock.run(main()) == [5.0]
+@virtual
+async def test_a_timer_in_the_past_fires_now():
+    await asyncio.sleep(5)
+    fired = []
+    asyncio.get_running_loop().call_at(1.0, lambda: fired.append(now()))
+    await asyncio.sleep(1)
+    assert fired == [5.0]
 
 
 def test_cancelled_timers_do_not_move_the_clock():
@@ -235,40 +234,36 @@ def test_a_sleep_of_nan_seconds_is_an_error():
 
 
 # ── SimPy beside coroutines ─────────────────────────────────────────────────────────────────────────────
-def test_a_resource_is_shared_by_a_process_and_a_coroutine():
-    async def main():
-        env, log = environment(), []
-        resource = simpy.Resource(env, capacity=1)
+@virtual
+async def test_a_resource_is_shared_by_a_process_and_a_coroutine():
+    env, log = environment(), []
+    resource = simpy.Resource(env, capacity=1)
 
-        def process():
-            with resource.request() as request:
-                yield request
-                log.append(("process has it", env.now))
-                yield env.timeout(4)
-
-        env.process(process())
-        await asyncio.sleep(1)
+    def process():
         with resource.request() as request:
-            await until(request)
-            log.append(("coroutine has it", env.now))
-        return log
+            yield request
+            log.append(("process has it", env.now))
+            yield env.timeout(4)
 
-    assert clock.run(main()) == [("process has it", 0.0), ("coroutine has it", 4.0)]
+    env.process(process())
+    await asyncio.sleep(1)
+    with resource.request() as request:
+        await until(request)
+        log.append(("coroutine has it", env.now))
+    assert log == [("process has it", 0.0), ("coroutine has it", 4.0)]
 
 
-def test_until_returns_the_value_of_a_process_even_after_it_ended():
-    async def main():
-        env = environment()
+@virtual
+async def test_until_returns_the_value_of_a_process_even_after_it_ended():
+    env = environment()
 
-        def process():
-            yield env.timeout(3)
-            return "value"
+    def process():
+        yield env.timeout(3)
+        return "value"
 
-        running = env.process(process())
-        first = await until(running)
-        return first, await until(running), now()
-
-    assert clock.run(main()) == ("value", "value", 3.0)
+    running = env.process(process())
+    first = await until(running)
+    assert (first, await until(running), now()) == ("value", "value", 3.0)
 
 
 def test_until_raises_the_failure_of_a_process():
@@ -302,16 +297,14 @@ def test_a_process_that_nobody_awaits_ends_the_run_when_it_fails():
         clock.run(main())
 
 
-def test_a_coroutine_may_give_up_on_an_event():
-    async def main():
-        late = environment().timeout(5, "late")
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(until(late), 2)
-        gave_up = now()
-        await asyncio.sleep(10)
-        return gave_up, late.processed
-
-    assert clock.run(main()) == (2.0, True)
+@virtual
+async def test_a_coroutine_may_give_up_on_an_event():
+    late = environment().timeout(5, "late")
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(until(late), 2)
+    gave_up = now()
+    await asyncio.sleep(10)
+    assert (gave_up, late.processed) == (2.0, True)
 
 
 def test_the_environment_runs_alone_without_a_loop():
@@ -558,22 +551,20 @@ def test_an_awaiting_finally_still_runs_in_virtual_time_at_shutdown():
     assert cleaned == [3.0]
 
 
-def test_unretrieved_are_the_errors_that_nobody_asked_for_in_the_order_of_their_tasks():
+@virtual
+async def test_unretrieved_are_the_errors_that_nobody_asked_for_in_the_order_of_their_tasks():
     async def failing(name, seconds):
         await asyncio.sleep(seconds)
         raise ValueError(name)
 
-    async def main():
-        loop = asyncio.get_running_loop()
-        tasks = [loop.create_task(failing(name, seconds)) for name, seconds in [("a", 2), ("b", 1), ("asked", 1)]]
-        tasks += [loop.create_task(asyncio.sleep(seconds)) for seconds in (1, 9, 9)]
-        tasks[-1].cancel()
-        await asyncio.sleep(3)
-        assert str(tasks[2].exception()) == "asked"
-        found = [str(error) for error in loop.unretrieved()]
-        return found, loop.unretrieved()
-
-    assert clock.run(main()) == (["a", "b"], [])
+    loop = asyncio.get_running_loop()
+    tasks = [loop.create_task(failing(name, seconds)) for name, seconds in [("a", 2), ("b", 1), ("asked", 1)]]
+    tasks += [loop.create_task(asyncio.sleep(seconds)) for seconds in (1, 9, 9)]
+    tasks[-1].cancel()
+    await asyncio.sleep(3)
+    assert str(tasks[2].exception()) == "asked"
+    found = [str(error) for error in loop.unretrieved()]
+    assert (found, loop.unretrieved()) == (["a", "b"], [])
 
 
 def test_a_closed_loop_takes_no_more_callbacks():
@@ -584,9 +575,8 @@ def test_a_closed_loop_takes_no_more_callbacks():
 
 
 INTERRUPTED = """
-import asyncio, signal
+import asyncio
 from netsim import clock
-signal.signal(signal.SIGINT, signal.default_int_handler)
 cleaned = []
 async def background():
     try:
@@ -608,15 +598,7 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_ends_a_long_run():
-    with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            assert process.stdout.readline() == "ready\n"
-            process.send_signal(signal.SIGINT)
-            rest, _ = process.communicate(timeout=60)
-        finally:
-            process.kill()
-    assert rest == "interrupted [True]\n"
+    assert interrupted(INTERRUPTED) == "interrupted [True]\n"
 
 
 # ── inside another loop ─────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,6 @@
 """Runs under a codec: what is sent is encoded once, weighs what it says, and nothing else changes."""
 
 import functools
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -42,7 +41,6 @@ def ring(algorithm, **options):
     return tapped_ring(synthetic_problem(), algorithm, **options)
 
 
-@dataclass(frozen=True)
 class Same(Codec):
     """Changes nothing, but is not known to."""
 
@@ -99,7 +97,6 @@ def test_a_run_in_float32_is_a_naive_loop_that_rounds_what_it_sends():
     assert not np.array_equal(sent[-1][exact[-1].sender], exact[-1].values["x"])
 
 
-@dataclass(frozen=True)
 class Tells(Algorithm):
     """Checks that what it told is what the others decode, and mixes it."""
 

@@ -3,7 +3,7 @@
 import gc
 import re
 import warnings
-from dataclasses import dataclass, make_dataclass
+from dataclasses import make_dataclass
 from textwrap import indent
 from types import ModuleType
 
@@ -15,6 +15,7 @@ from netsim.errors import NetsimError, ProtocolError, ScenarioError
 from netsim.problems import load, logistic
 from netsim.simulation import Simulation
 from netsim.topology import ring
+from tests.worlds import refusal
 
 PROBLEM = logistic(load("synthetic", records=20, dimension=3, seed=3).split(4), ridge=0.5)
 HEAD = """\
@@ -73,9 +74,8 @@ def claimed(tmp_path, body, head="def claim(self, adjacency, setting, delta):"):
     ],
 )
 def test_an_error_in_a_claim_has_its_class_method_and_line(tmp_path, body, says):
-    with pytest.raises(ScenarioError) as caught:
-        claimed(tmp_path, body)
-    assert str(caught.value).startswith(says.replace("'not", "'nothing'")) or says in str(caught.value)
+    error = refusal(claimed, tmp_path, body)
+    assert str(error).startswith(says.replace("'not", "'nothing'")) or says in str(error)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,6 @@ def test_what_no_error_says_python_says(tmp_path):
 
 
 def test_shipped_code_is_nobodys_own():
-    @dataclass(frozen=True)
     class Broken(Algorithm):
         async def run(self, node):
             """Nothing."""

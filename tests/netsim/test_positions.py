@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from netsim.adversary import Within
-from netsim.errors import ScenarioError
 from netsim.topology import Topology, from_edges, from_file, from_graph, grid, path, ring, torus
+from tests.worlds import refusal
 
 
 def test_neighbors_on_a_sheet_and_a_line_are_one_apart():
@@ -53,9 +53,7 @@ def test_places_are_read_only_and_a_copy():
     ],
 )  # fmt: skip
 def test_what_is_no_place_for_each_agent_is_refused(places, field):
-    with pytest.raises(ScenarioError) as caught:
-        ring(3).placed(places)
-    assert caught.value.field == field
+    assert refusal(ring(3).placed, places).field == field
 
 
 class TestFiles:
@@ -103,6 +101,4 @@ def test_on_links_it_is_every_link_of_an_agent_in_the_disc():
     ],
 )  # fmt: skip
 def test_a_disc_that_is_none_is_refused(make, field):
-    with pytest.raises(ScenarioError) as caught:
-        make()
-    assert caught.value.field == field
+    assert refusal(make).field == field

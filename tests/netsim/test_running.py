@@ -98,7 +98,6 @@ def test_a_run_in_which_nobody_closes_anything_is_seen_all_the_same(links, monke
     assert called == []
 
 
-@dataclass(frozen=True)
 class Deaf(Algorithm):
     """Waits for an answer that is lost again and again: time moves, and no agent wakes."""
 

@@ -10,7 +10,7 @@ from netsim.algorithms import PrivateGradientDescent, stable_step
 from netsim.errors import ScenarioError
 from netsim.schedules import Constant, Geometric, Polynomial, UniformDraws, first_outside
 from netsim.topology import ring
-from tests.worlds import synthetic_problem, tapped_ring
+from tests.worlds import refusal, synthetic_problem, tapped_ring
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,7 @@ class TestUniformDraws:
          (0.0, 1.0, -1, "seed")],
     )  # fmt: skip
     def test_bounds_are_checked(self, low, high, seed, field):
-        with pytest.raises(ScenarioError) as caught:
-            UniformDraws(low, high, seed)
-        assert caught.value.field == field
+        assert refusal(UniformDraws, low, high, seed).field == field
 
     def test_steps_drawn_too_large_in_some_round_are_refused(self):
         """Not the first nor the last round: every one is looked at."""
@@ -91,6 +89,4 @@ class TestUniformDraws:
 
 
 def test_geometric_needs_a_positive_ratio():
-    with pytest.raises(ScenarioError) as caught:
-        Geometric(1.0, 0.0)
-    assert caught.value.field == "ratio"
+    assert refusal(Geometric, 1.0, 0.0).field == "ratio"

@@ -4,19 +4,15 @@ DECOR:   x_i^{t+½} = x_i − η (g_i + ξ_i + Σ_{j>i} z_ij − Σ_{j<i} z_ji),
 Zip-DL:  m_{a→v} = x_a − γ g_a + Z_av,  x_a⁺ = Σ_v w_av m_{v→a},  Z_av for each v with w_av > 0, Σ_v w_av Z_av = 0
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from tests.oracles.shapes import Array, Gradient
+from tests.oracles.shapes import Array, Gradients
 
 
 def decor(
-    gradients: Sequence[Gradient],
-    weights: Array,
-    step: float,
-    own: Array,
-    shared: Mapping[tuple[int, int], Array],
+    gradients: Gradients, weights: Array, step: float, own: Array, shared: Mapping[tuple[int, int], Array]
 ) -> tuple[Array, Array]:
     """`own` (rounds, n, d), `shared[i, j]` (rounds, d) for each edge i < j. States (rounds + 1, n, d) from 0 and
     messages (rounds, n, d)."""
@@ -30,7 +26,7 @@ def decor(
     return x, sent
 
 
-def zip_dl(gradients: Sequence[Gradient], weights: Array, step: float, noise: Array) -> tuple[Array, Array]:
+def zip_dl(gradients: Gradients, weights: Array, step: float, noise: Array) -> tuple[Array, Array]:
     """`noise` (rounds, n, n, d): Z of each pair; its diagonal is made of the rest. States and messages."""
     rounds, n, _, d = noise.shape
     x, sent = np.zeros((rounds + 1, n, d)), np.zeros((rounds, n, n, d))

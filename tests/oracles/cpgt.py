@@ -19,11 +19,11 @@ Compressors, C(v, u) with v (d,) and the dither u (d,) in [0, 1), of which only 
     b-bit   (‖v‖₂/ξ)·sign(v)·2^{−(b−1)}⌊2^{b−1}|v|/‖v‖₂ + u⌋,  ξ = 1 + min(d/2^{2(b−1)}, √d/2^{b−1});  C(0) = 0
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
-from tests.oracles.shapes import Array, Gradient, drawn, square, stacked
+from tests.oracles.shapes import Array, Gradients, History, Noise, drawn, square, stacked
 
 Compressor = Callable[[Array, Array], Array]
 
@@ -57,18 +57,9 @@ def b_bit(bits: int) -> Compressor:
 
 
 def cpgt(
-    gradients: Sequence[Gradient],
-    weights: Array,
-    step: float,
-    gamma: float,
-    compress: Compressor,
-    start: Array,
-    rounds: int,
-    noise_x: Sequence[Array] | Array | None = None,
-    noise_y: Sequence[Array] | Array | None = None,
-    dither_x: Sequence[Array] | Array | None = None,
-    dither_y: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    gradients: Gradients, weights: Array, step: float, gamma: float, compress: Compressor, start: Array, rounds: int,
+    noise_x: Noise = None, noise_y: Noise = None, dither_x: Noise = None, dither_y: Noise = None,
+) -> History:  # fmt: skip
     """Run `rounds` rounds from `start` (n, d); noises and dithers are (rounds, n, d), None: zero.
 
     Keys: x and y (rounds + 1, n, d), index 0 the start; noisy_x = x^a, noisy_y = y^a, sent_x = m, sent_y = m',

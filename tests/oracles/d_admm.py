@@ -28,21 +28,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.oracles.shapes import Array, Exact, differences, drawn, edges_of
+from tests.oracles.shapes import Array, Exact, History, Noise, differences, drawn, edges_of
 
 
 def d_admm(
-    exacts: Sequence[Exact],
-    adjacency: Array,
-    penalty: float | Array,
-    start: Array,
-    rounds: int,
-    noise_primal: Sequence[Array] | Array | None = None,
-    noise_dual: Sequence[Array] | Array | None = None,
-    noise_penalty: Sequence[Array] | Array | None = None,
-    dual_step: float | None = None,
-    shares: Array | None = None,
-) -> dict[str, Array]:
+    exacts: Sequence[Exact], adjacency: Array, penalty: float | Array, start: Array, rounds: int,
+    noise_primal: Noise = None, noise_dual: Noise = None, noise_penalty: Noise = None,
+    dual_step: float | None = None, shares: Array | None = None,
+) -> History:  # fmt: skip
     """Run `rounds` rounds from the common `start` (d,); `penalty` is η or (rounds, n), the noises are (rounds, n, d).
 
     `shares` (rounds, n, d) are the θ'; None: ½. Keys: x and dual = λ (rounds + 1, n, d), index 0 the start;

@@ -21,17 +21,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.oracles.shapes import Array, Gradient, Prox, by_row, drawn, stacked
+from tests.oracles.shapes import Array, Gradients, History, Noise, Prox, by_row, drawn, stacked
 
 
 def dp_admm(
-    gradients: Sequence[Gradient],
-    prox: Prox | None,
-    penalty: float,
-    steps: Sequence[float],
-    start: Array,
-    noise: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    gradients: Gradients, prox: Prox | None, penalty: float, steps: Sequence[float], start: Array, noise: Noise = None
+) -> History:
     """Run len(steps) rounds from the common `start` (d,); `penalty` is ρ, `steps[k]` is η_k, `noise` (rounds, n, d).
 
     Keys: exact = w_i⁺, sent = w̃_i⁺ (row 0 never on the wire) (rounds, n, d); center = w (rounds + 1, d),

@@ -18,20 +18,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.oracles.shapes import Array, Gradient, drawn, square, stacked
+from tests.oracles.shapes import Array, Gradients, History, Noise, drawn, square, stacked
 
 
 def dpp2(
-    gradients: Sequence[Gradient],
-    coupling: Array,
-    alpha: float,
-    beta: float,
-    rho: float,
-    etas: Sequence[float],
-    start: Array,
-    noise_w: Sequence[Array] | Array | None = None,
-    noise_e: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    gradients: Gradients, coupling: Array, alpha: float, beta: float, rho: float, etas: Sequence[float],
+    start: Array, noise_w: Noise = None, noise_e: Noise = None,
+) -> History:  # fmt: skip
     """Run len(etas) rounds from `start` (n, d); `coupling` is P, `etas[k]` is η_k, noises are (rounds, n, d).
 
     Keys: x, d and q (rounds + 1, n, d), index 0 the start; sent_y and sent_z (rounds, n, d).

@@ -17,22 +17,15 @@ The printed papers have no noise; its place is chosen so that the dual of the eq
 D^{k+1} = D^k + (W̃ − W)x̃^k, x^{k+1} = W x̃^k − α∇f(x^k) − D^k keeps a zero sum. Step: 0 < α < 2λ_min(W̃)/L.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from tests.oracles.shapes import Array, Gradient, Prox, by_row, drawn, square, stacked
+from tests.oracles.shapes import Array, Gradients, History, Noise, Prox, by_row, drawn, square, stacked
 
 
 def pg_extra(
-    gradients: Sequence[Gradient],
-    prox: Prox | None,
-    weights: Array,
-    step: float,
-    start: Array,
-    rounds: int,
-    noise: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    gradients: Gradients, prox: Prox | None, weights: Array, step: float, start: Array, rounds: int,
+    noise: Noise = None,
+) -> History:  # fmt: skip
     """Run `rounds` rounds from `start` (n, d); `noise` is (rounds, n, d), added to what round k sends.
 
     `prox(v, step)` = prox_{step·r}(v); None for EXTRA, where z is x.

@@ -11,22 +11,15 @@ a round (both vectors together), ATC twice. The papers have no noise.
 Law: Σ_i y_i^k = Σ_i ∇f_i(x_i^k) + Σ_{t<k} Σ_i e_i^t, so noise on y stays in the tracked sum for ever.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from tests.oracles.shapes import Array, Gradient, drawn, square, stacked
+from tests.oracles.shapes import Array, Gradients, History, Noise, drawn, square, stacked
 
 
 def diging(
-    gradients: Sequence[Gradient],
-    weights: Array,
-    step: float,
-    start: Array,
-    rounds: int,
-    noise_x: Sequence[Array] | Array | None = None,
-    noise_y: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    gradients: Gradients, weights: Array, step: float, start: Array, rounds: int, noise_x: Noise = None,
+    noise_y: Noise = None,
+) -> History:  # fmt: skip
     """Run `rounds` rounds from `start` (n, d); `noise_x` is w and `noise_y` is e, both (rounds, n, d).
 
     Keys: x, y and gradient (rounds + 1, n, d), index 0 the start; sent_x, sent_y (rounds, n, d).
@@ -43,14 +36,9 @@ def diging(
 
 
 def adapt_then_combine(
-    gradients: Sequence[Gradient],
-    weights: Array,
-    step: float,
-    start: Array,
-    rounds: int,
-    noise_x: Sequence[Array] | Array | None = None,
-    noise_y: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    gradients: Gradients, weights: Array, step: float, start: Array, rounds: int, noise_x: Noise = None,
+    noise_y: Noise = None,
+) -> History:  # fmt: skip
     """As `diging`; sent_x is ã and sent_y is b̃."""
     history, W, w, e = _begin(gradients, weights, start, rounds, noise_x, noise_y)
     x, y, gradient = history["x"], history["y"], history["gradient"]

@@ -12,23 +12,26 @@ Consensus terms take what was sent at both ends; the gradient and the proximal c
 paper has no noise). Law: Σ_i p_i = 0 under any noise. b ≥ L is safe.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from tests.oracles.shapes import Array, Gradient, Prox, differences, drawn, edges_of, pair_sums, stacked
+from tests.oracles.shapes import (
+    Array,
+    Gradients,
+    History,
+    Noise,
+    Prox,
+    differences,
+    drawn,
+    edges_of,
+    pair_sums,
+    stacked,
+)
 
 
 def ic_admm(
-    gradients: Sequence[Gradient],
-    prox: Prox | None,
-    adjacency: Array,
-    penalty: float,
-    proximal: float,
-    start: Array,
-    rounds: int,
-    noise: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    gradients: Gradients, prox: Prox | None, adjacency: Array, penalty: float, proximal: float, start: Array,
+    rounds: int, noise: Noise = None,
+) -> History:  # fmt: skip
     """Run `rounds` rounds from the common `start` (d,); `penalty` is c, `proximal` is b, `noise` (rounds, n, d).
 
     Keys: x and dual (rounds + 1, n, d), index 0 the start; sent (rounds, n, d), sent[k] = x̃^{k+1}.

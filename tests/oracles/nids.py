@@ -22,22 +22,15 @@ Exact diffusion (Yuan, Ying, Zhao, Sayed 2019), for r = 0, is φ¹ = x⁰ − α
 x^{k+1} = φ^{k+1} − (I − W̃) φ̃^{k+1}. noise[k] belongs to φ^{k+1}.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from tests.oracles.shapes import Array, Gradient, Prox, by_row, drawn, square, stacked
+from tests.oracles.shapes import Array, Gradients, History, Noise, Prox, by_row, drawn, square, stacked
 
 
 def nids(
-    gradients: Sequence[Gradient],
-    prox: Prox | None,
-    weights: Array,
-    step: float,
-    start: Array,
-    rounds: int,
-    noise: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    gradients: Gradients, prox: Prox | None, weights: Array, step: float, start: Array, rounds: int,
+    noise: Noise = None,
+) -> History:  # fmt: skip
     """Run `rounds` rounds from `start` (n, d); `noise` is (rounds, n, d).
 
     Keys: x (rounds + 1, n, d), x[0] the start; z (rounds, n, d), z[k] = z^{k+1}; sent (rounds, n, d),
@@ -67,13 +60,8 @@ def nids(
 
 
 def exact_diffusion(
-    gradients: Sequence[Gradient],
-    weights: Array,
-    step: float,
-    start: Array,
-    rounds: int,
-    noise: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    gradients: Gradients, weights: Array, step: float, start: Array, rounds: int, noise: Noise = None
+) -> History:
     """Run `rounds` rounds from `start` (n, d); `noise` is (rounds, n, d).
 
     Keys: x (rounds + 1, n, d), x[0] the start; sent (rounds, n, d), sent[k] = φ̃^{k+1}; dual (rounds, n, d),

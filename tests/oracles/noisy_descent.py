@@ -23,19 +23,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.oracles.shapes import Array, Gradient, drawn, square, stacked
+from tests.oracles.shapes import Array, Gradient, Gradients, History, Noise, drawn, square, stacked
 
 BatchGradient = Callable[[Array, NDArray[np.int64]], Array]  # (point, indices of records) ↦ mean gradient
 
 
 def dgd(
-    gradients: Sequence[Gradient],
-    weights: Array,
-    steps: Sequence[float],
-    start: Array,
-    noise: Sequence[Array] | Array | None = None,
+    gradients: Gradients, weights: Array, steps: Sequence[float], start: Array, noise: Noise = None,
     clip: Callable[[Array], Array] = lambda g: g,
-) -> dict[str, Array]:
+) -> History:  # fmt: skip
     """Run len(steps) rounds from `start` (n, d); `noise` (rounds, n, d); `clip` maps one agent's (d,) gradient.
 
     Keys: x (rounds + 1, n, d), x[0] the start; sent (rounds, n, d), the x̃ on the wire.
@@ -52,13 +48,9 @@ def dgd(
 
 
 def laplace_descent(
-    gradients: Sequence[Gradient] | Sequence[BatchGradient],
-    weights: Array,
-    steps: Sequence[float],
-    start: Array,
-    noise: Sequence[Array] | Array | None = None,
-    batches: Sequence[Sequence[NDArray[np.int64]]] | None = None,
-) -> dict[str, Array]:
+    gradients: Sequence[Gradient] | Sequence[BatchGradient], weights: Array, steps: Sequence[float], start: Array,
+    noise: Noise = None, batches: Sequence[Sequence[NDArray[np.int64]]] | None = None,
+) -> History:  # fmt: skip
     """Run len(steps) rounds from `start` (n, d); `noise` (rounds, n, d).
 
     With `batches`, gradients[i](point, batches[k][i]) is called in place of gradients[i](point).
@@ -81,15 +73,9 @@ def laplace_descent(
 
 
 def dmsp(
-    gradients: Sequence[Gradient],
-    weights: Array,
-    c: float,
-    q: float,
-    project: Callable[[Array], Array],
-    start: Array,
-    rounds: int,
-    noise: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    gradients: Gradients, weights: Array, c: float, q: float, project: Callable[[Array], Array], start: Array,
+    rounds: int, noise: Noise = None,
+) -> History:  # fmt: skip
     """Run `rounds` rounds from `start` (n, d); `project` maps one (d,) point into X; `noise` (rounds, n, d).
 
     Keys: x (rounds + 1, n, d), x[0] the start; sent = y and mixed = z (rounds, n, d).

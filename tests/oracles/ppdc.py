@@ -11,24 +11,15 @@ Law: Σ_i v_i^k = Σ_{t<k} Σ_i noise_v,i^t. Without noise_v the sum stays zero 
 noise stays in the sum, and the limit has Σ_i ∇f_i = −ω Σ_i v_i ≠ 0: not exact.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from tests.oracles.shapes import Array, Gradient, differences, drawn, stacked
+from tests.oracles.shapes import Array, Gradients, History, Noise, differences, drawn, stacked
 
 
 def ppdc(
-    gradients: Sequence[Gradient],
-    adjacency: Array,
-    step: float,
-    gamma: float,
-    omega: float,
-    start: Array,
-    rounds: int,
-    noise_x: Sequence[Array] | Array | None = None,
-    noise_v: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    gradients: Gradients, adjacency: Array, step: float, gamma: float, omega: float, start: Array, rounds: int,
+    noise_x: Noise = None, noise_v: Noise = None,
+) -> History:  # fmt: skip
     """Run `rounds` rounds from `start` (n, d); `step` is η, the noises are (rounds, n, d).
 
     Weights of links may stand in `adjacency`: with those of W, L is I − W.

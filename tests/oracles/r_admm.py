@@ -24,18 +24,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.oracles.shapes import Array, Exact, differences, drawn, edges_of, pair_sums
+from tests.oracles.shapes import Array, Exact, History, Noise, differences, drawn, edges_of, pair_sums
 
 
 def mr_admm(
-    exacts: Sequence[Exact],
-    adjacency: Array,
-    penalties: Array,
-    dual_step: float,
-    linearization: float,
-    start: Array,
-    perturbation: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    exacts: Sequence[Exact], adjacency: Array, penalties: Array, dual_step: float, linearization: float,
+    start: Array, perturbation: Noise = None,
+) -> History:  # fmt: skip
     """Run 2·len(penalties) rounds from the common `start` (d,).
 
     `exacts[i](v, s)` = argmin f_i + ‖· − v‖²/(2s); `penalties` is η_i(t), shape (pairs, n); `dual_step` is θ;

@@ -37,18 +37,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from netsim.topology import Topology
-from tests.oracles.shapes import Array, Gradient, differences, drawn, edges_of, stacked
+from tests.oracles.shapes import Array, Gradients, History, Noise, differences, drawn, edges_of, stacked
 
 
 def random_penalty_admm(
-    gradients: Sequence[Gradient],
-    adjacency: Array,
-    thetas: Array,
-    penalty: float | Sequence[float],
-    dual_step: float,
-    start: Array,
-    noise: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    gradients: Gradients, adjacency: Array, thetas: Array, penalty: float | Sequence[float], dual_step: float,
+    start: Array, noise: Noise = None,
+) -> History:  # fmt: skip
     """Algorithm 1 for len(thetas) rounds from the common `start` (d,).
 
     `thetas` is (rounds, n, d), `penalty` is D, or D_i of each agent, `dual_step` is ζ, `noise` (rounds, n, d).
@@ -71,13 +66,9 @@ def random_penalty_admm(
 
 
 def grouped_descent(
-    gradients: Sequence[Gradient],
-    order: Sequence[int],
-    steps: Sequence[float],
-    start: Array,
-    thetas: Array,
-    noise: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    gradients: Gradients, order: Sequence[int], steps: Sequence[float], start: Array, thetas: Array,
+    noise: Noise = None,
+) -> History:  # fmt: skip
     """Algorithm 2 with K = len(steps) rounds; `order` is a permutation of the n agents, `start` the pair (2, d).
 
     `thetas` and `noise` are (n, d): an agent acts once.
@@ -104,14 +95,9 @@ def grouped_descent(
 
 
 def extreme_descent(
-    gradients: Sequence[Gradient],
-    adjacency: Array,
-    steps: Sequence[float],
-    start: Array,
-    thetas: Array,
-    noise: Sequence[Array] | Array | None = None,
+    gradients: Gradients, adjacency: Array, steps: Sequence[float], start: Array, thetas: Array, noise: Noise = None,
     pairs: Array | None = None,
-) -> dict[str, Array]:
+) -> History:  # fmt: skip
     """Algorithm 2* for len(steps) rounds from `start`, (d,) or (n, d); `thetas` and `noise` (rounds, n, d).
 
     `pairs` (rounds, n, 2) are agents; None: the extremes.

@@ -15,23 +15,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tests.oracles.shapes import Array, drawn
+from tests.oracles.shapes import Array, History, Noise, drawn
 
 READINGS = ("as_analysed", "as_deployable", "told", "shielded")
 
 
 def recal(
-    gradients: Sequence[Callable[[Array], Array]],
-    prox: Callable[[Array, float], Array],
-    route: Sequence[int],
-    steps: Sequence[float],
-    dimension: int,
-    noise: Sequence[Array] | Array | None = None,
-    shield: Sequence[Array] | Array | None = None,
-    reading: str = "as_deployable",
-    x_first: Array | float = 0.0,
-    y_first: Array | float = 0.0,
-) -> dict[str, Array]:
+    gradients: Sequence[Callable[[Array], Array]], prox: Callable[[Array, float], Array], route: Sequence[int],
+    steps: Sequence[float], dimension: int, noise: Noise = None, shield: Noise = None,
+    reading: str = "as_deployable", x_first: Array | float = 0.0, y_first: Array | float = 0.0,
+) -> History:  # fmt: skip
     """Minimize Σ f_i + n·r along `route`; every returned array has shape (activations, dimension).
 
     `gradients[i]` is ∇f_i, `prox(v, step)` is prox_{step·r}(v), `route[k]` holds the baton at activation k,

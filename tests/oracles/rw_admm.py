@@ -19,17 +19,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.oracles.shapes import Array, Exact, drawn, edges_of
+from tests.oracles.shapes import Array, Exact, History, Noise, drawn, edges_of
 
 
 def rw_admm(
-    exacts: Sequence[Exact],
-    adjacency: Array,
-    penalty: float,
-    active: Sequence[int | Sequence[int]],
-    start: Array,
-    noise: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    exacts: Sequence[Exact], adjacency: Array, penalty: float, active: Sequence[int | Sequence[int]], start: Array,
+    noise: Noise = None,
+) -> History:  # fmt: skip
     """Run len(active) steps from the common `start` (d,); `active[k]` is one agent or several; `penalty` is η.
 
     `noise[k, i]` is what agent i adds if active at step k, shape (steps, n, d).

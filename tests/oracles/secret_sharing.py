@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.oracles.shapes import Array, Gradient, drawn, stacked
+from tests.oracles.shapes import Array, Gradients, Noise, drawn, stacked
 
 
 def encoded(values: Array, scale: float, modulus: int) -> list[int]:
@@ -32,15 +32,9 @@ def decoded(total: Sequence[int], scale: float, modulus: int) -> Array:
 
 
 def shared_descent(
-    gradients: Sequence[Gradient],
-    steps: Sequence[float],
-    start: Array,
-    draws: Sequence[Sequence[Sequence[Sequence[int]]]],
-    scale: float = 2.0**20,
-    modulus: int = 2**61 - 1,
-    noise: Sequence[Array] | Array | None = None,
-    in_the_state: bool = False,
-) -> dict[str, object]:
+    gradients: Gradients, steps: Sequence[float], start: Array, draws: Sequence[Sequence[Sequence[Sequence[int]]]],
+    scale: float = 2.0**20, modulus: int = 2**61 - 1, noise: Noise = None, in_the_state: bool = False,
+) -> dict[str, object]:  # fmt: skip
     """Run len(steps) rounds from `start` (n, d); `draws[k][i][j]` is s_ij, d integers in [0, p) (ignored for j = i).
 
     Keys: x (rounds + 1, n, d), x[0] the start; mean (rounds, d); shares and broadcasts, nested lists of ints,

@@ -7,11 +7,14 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Gradient = Callable[[Array], Array]  # ∇f_i at one (d,) point
+Gradients = Sequence[Gradient]
+Noise = Sequence[Array] | Array | None  # by round or activation; None is none
+History = dict[str, Array]
 Prox = Callable[[Array, float], Array]  # (v, step) ↦ argmin r + ‖· − v‖²/(2 step)
 Exact = Callable[[Array, float], Array]  # (v, step) ↦ argmin f_i + r + ‖· − v‖²/(2 step)
 
 
-def stacked(gradients: Sequence[Gradient], points: Array) -> Array:
+def stacked(gradients: Gradients, points: Array) -> Array:
     """Row i is gradients[i](points[i]); each function gets its own copy."""
     return np.array([gradient(point.copy()) for gradient, point in zip(gradients, points, strict=True)])
 
@@ -23,7 +26,7 @@ def by_row(prox: Prox | None, points: Array, step: float) -> Array:
     return np.array([prox(point.copy(), step) for point in points])
 
 
-def drawn(values: Sequence[Array] | Array | None, shape: tuple[int, ...]) -> Array:
+def drawn(values: Noise, shape: tuple[int, ...]) -> Array:
     """`values` as an array of exactly `shape`; None is zeros."""
     if values is None:
         return np.zeros(shape)

@@ -19,19 +19,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tests.oracles.shapes import Array, Exact, Gradient, Prox, drawn
+from tests.oracles.shapes import Array, Exact, Gradients, History, Noise, Prox, drawn
 
 Inner = Callable[[int, Array, Array, Array], Array]
 
 
 def walkman_prox(
-    exacts: Sequence[Exact],
-    prox: Prox | None,
-    route: Sequence[int],
-    beta: float,
-    dimension: int,
-    noise: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    exacts: Sequence[Exact], prox: Prox | None, route: Sequence[int], beta: float, dimension: int, noise: Noise = None
+) -> History:
     """`exacts[i](v, s)` = argmin f_i + ‖· − v‖²/(2s), without r; `prox` is r's. Else as `walkman_gradient`."""
 
     def inner(i: int, x: Array, y: Array, z: Array) -> Array:
@@ -41,13 +36,8 @@ def walkman_prox(
 
 
 def walkman_gradient(
-    gradients: Sequence[Gradient],
-    prox: Prox | None,
-    route: Sequence[int],
-    beta: float,
-    dimension: int,
-    noise: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
+    gradients: Gradients, prox: Prox | None, route: Sequence[int], beta: float, dimension: int, noise: Noise = None
+) -> History:
     """Run len(route) activations, `route[k]` the holder; `noise` (activations, d) is added to what is sent.
 
     Keys: x (the prox the holder takes), u = u⁺ before its noise, sent = ũ⁺, all (activations, d); y and z
@@ -61,14 +51,8 @@ def walkman_gradient(
 
 
 def _walk(
-    inner: Inner,
-    n: int,
-    prox: Prox | None,
-    route: Sequence[int],
-    beta: float,
-    dimension: int,
-    noise: Sequence[Array] | Array | None,
-) -> dict[str, Array]:
+    inner: Inner, n: int, prox: Prox | None, route: Sequence[int], beta: float, dimension: int, noise: Noise
+) -> History:
     activations = len(route)
     added = drawn(noise, (activations, dimension))
     x, u, sent = (np.empty((activations, dimension)) for _ in range(3))

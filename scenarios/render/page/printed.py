@@ -16,6 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
+from netsim.own import kept_back
 from scenarios.files.folders import whole
 
 FORMATS = ("svg", "png", "pdf")
@@ -106,15 +107,8 @@ def glyphs_missing() -> Generator[list[str]]:
     Where text stays text, as in a page, the reader's own fonts show them: only the room they take is a guess.
     """
     missing: list[str] = []
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), kept_back(r"Glyph \d+ .*missing from") as kept:
         warnings.filterwarnings("always", r"Glyph \d+ ")
-        show = warnings.showwarning
-
-        def keep(message: Warning | str, *where: Any, **more: Any) -> None:
-            if found := re.match(r"Glyph (\d+) .*missing from", str(message)):
-                missing.extend({chr(int(found[1]))} - set(missing))
-            else:
-                show(message, *where, **more)
-
-        warnings.showwarning = keep
         yield missing
+    codes = (re.findall(r"\d+", str(message))[0] for message, *_ in kept)
+    missing.extend(dict.fromkeys(chr(int(code)) for code in codes))

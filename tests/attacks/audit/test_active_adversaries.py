@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.audit.pair import Pair
 from attacks.closed_form.descent import through_differences
 from attacks.closed_form.recal import through_duals
-from attacks.replay import replay
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary
@@ -18,8 +16,8 @@ from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
 from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
-from tests.attacks.auditing import HELD, RECORD, judged
-from tests.worlds import DELTA, ROUGH, changed, coins, digits_problem, synthetic_problem, tapped_ring
+from tests.attacks.auditing import HELD, RECORD, judged, record_pair, replayed
+from tests.worlds import DELTA, ROUGH, changed, digits_problem, synthetic_problem, tapped_ring
 
 NOISELESS = PrivateGradientDescent(12, Constant(0.3), Constant(0.0))
 ALTERED = ActiveAdversary("mallory", ((0, 1),), (Alter(AddGaussian(1.0)),), directed=True)
@@ -83,7 +81,7 @@ def test_a_replay_explains_what_was_sent_by_what_was_delivered(law, actions):
     )
     run = simulation.run()
     assert run.interceptions[0].altered + run.interceptions[0].replayed > 20
-    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+    found = replayed(run)
     assert found.identical
     assert len(found.releases) == 15
 
@@ -92,8 +90,7 @@ def test_a_replay_explains_what_was_sent_by_what_was_delivered(law, actions):
 def test_an_audit_stays_exact_for_what_the_agent_received():
     """The meddler's own noise says nothing of the data: the loss is that of the agent's releases, claim and all."""
     problem = digits_problem(5)
-    own = problem.objectives[1]
-    pair = Pair(1, (own, own.with_record(0, own.features[0], -float(own.labels[0]))), "a label flipped")
+    pair = record_pair(problem)
     algorithm = PrivateGradientDescent(10, Constant(0.2), Constant(2.0), Clip(0.5, "l1"))
     honest = Simulation(problem, topology.ring(5), algorithm)
     met = changed(honest, active_adversaries=(ActiveAdversary("m", "all", (Alter(AddGaussian(1.0), 0.5),)),))

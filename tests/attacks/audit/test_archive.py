@@ -5,14 +5,13 @@ import pytest
 
 from attacks.audit.archive import Archive, Seen
 from attacks.audit.loss.aimed import WORST_CASE
-from attacks.audit.loss.comparison import compare_worlds
 from attacks.inference import infer
 from netsim.algorithms.planted_faults import FAULTS, SentBefore
 from netsim.node import Computed
 from scenarios.results.audited import audit_result
 from scenarios.stages.worlds import worlds
 from tests.attacks import auditing
-from tests.attacks.auditing import claim_of, quadratic_world
+from tests.attacks.auditing import claim_of, explained, quadratic_world
 
 FAULTY = SentBefore(rounds=3, step=0.2, scale=0.8, bound=0.5)
 
@@ -38,9 +37,7 @@ class Stopped:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_a_chunk_comes_back_as_it_was(fault, tmp_path):
-    simulation, pair = quadratic_world(fault(rounds=3, step=0.2, scale=0.8, bound=0.5))
-    simulate = worlds(simulation, 1, pair.hypotheses[1], 20)
-    one = compare_worlds(simulate(0, 0), 1, *pair.hypotheses)
+    one = explained(fault(rounds=3, step=0.2, scale=0.8, bound=0.5))
     archive = Archive.at(tmp_path / "a", "it")
     archive.put(0, 7, Seen(one, {"score": np.arange(20.0)}, {"other": "no reason"}))
     back = archive.get(0, 7)
@@ -106,10 +103,8 @@ def test_a_torn_file_is_made_again_and_evidence_of_something_else_is_not_used(tm
 
 def kept(folder):
     """An archive with one chunk."""
-    simulation, pair = quadratic_world(FAULTY)
-    simulate = worlds(simulation, 1, pair.hypotheses[1], 20)
     archive = Archive.at(folder, "this audit")
-    archive.put(0, 0, Seen(compare_worlds(simulate(0, 0), 1, *pair.hypotheses), {}, {}))
+    archive.put(0, 0, Seen(explained(FAULTY), {}, {}))
     return archive
 
 

@@ -5,7 +5,6 @@ import math
 import sys
 from dataclasses import replace
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from netsim.claims import Claim, Standpoint
 from netsim.mechanisms import DiscreteLaplace, Laplace
 from netsim.models.model import Zero
 from netsim.node import choose
-from tests.attacks.audit.witness_files import Honest, check, gradient_at_zero, parameters, put, read, why
+from tests.attacks.audit.witness_files import Honest, check, gradient_at_zero, put, read, runs, why
 
 RUNS = []
 FIRST = float(gradient_at_zero(read("diadsp-diadsp-step-02"))[0])
@@ -596,10 +595,10 @@ lie("WrittenAsReceived", BELOW, base=Written, array=lambda self, received: recei
 def test_code_that_lies_is_refused(kind):
     RUNS.clear()
     tree = read("diadsp-diadsp-step-02")
-    tree["proof"]["algorithm"] = {"class": f"anywhere:{kind.__name__}", **parameters(tree)}
+    code = runs(tree, kind)
     for edit in getattr(kind, "edits", ()):
         edit(tree)
-    says = why(tree, SimpleNamespace(**{kind.__name__: kind}))
+    says = why(tree, code)
     assert any(one in says for one in LIES[kind]), says
 
 
@@ -628,11 +627,11 @@ def test_a_claim_is_told_with_what_its_theorem_states_besides_and_does_not_hold(
     tree["claim"]["epsilon"] = 0.5
     refusals = {Claiming: "", OfNoNumber: "not in both worlds", OfOneListener: "what some listeners alone see"}
     for kind, refused in refusals.items():
-        tree["proof"]["algorithm"] = {"class": f"anywhere:{kind.__name__}", **parameters(tree)}
+        code = runs(tree, kind)
         if refused:
-            assert refused in why(tree, SimpleNamespace(**{kind.__name__: kind}))
+            assert refused in why(tree, code)
             continue
-        says = check.prove(tree, SimpleNamespace(Claiming=kind))
+        says = check.prove(tree, code)
         assert says.startswith("refuted: ")
         assert (
             "Theorem 7; stated by the theorem, and not so here: f has no minimum; class 'anywhere:Claiming'" in says
@@ -689,14 +688,10 @@ def test_codes():
     tree["transcript"]["releases"] = [{"message": t // 2, "field": "xy"[t % 2]} for t in range(60)]
     assert "not the one of the algorithm" in why(tree)
     tree = read("cpgt-cpgt-top-3-of-10")
-    tree["proof"]["algorithm"] = {"class": "anywhere:MadeOfARelease", **parameters(tree)}
-    assert "is not all above ε" in why(tree, SimpleNamespace(MadeOfARelease=MadeOfARelease))
-    for kind in (Honest, CodedOtherwise, SwappedCodes, SignsRescued):
-        tree["proof"]["algorithm"]["class"] = f"anywhere:{kind.__name__}"
-        if kind is Honest:
-            assert check.prove(tree, SimpleNamespace(Honest=Honest)).startswith("refuted")
-        else:
-            assert "on floats" in why(tree, SimpleNamespace(**{kind.__name__: kind}))
+    assert "is not all above ε" in why(tree, runs(tree, MadeOfARelease))
+    assert check.prove(tree, runs(tree, Honest)).startswith("refuted")
+    for kind in (CodedOtherwise, SwappedCodes, SignsRescued):
+        assert "on floats" in why(tree, runs(tree, kind))
 
 
 class Noting(Honest):
@@ -728,9 +723,8 @@ def test_floats_have_one_transcript_in_both_worlds(name):
     """Near the recorded one; where that has codes, releases that may have them, and not what was decoded."""
     NOTED.clear()
     tree = read(name)
-    tree["proof"]["algorithm"] = {"class": "anywhere:Noting", **parameters(tree)}
     tree["claim"]["epsilon"] = 100.0
-    why(tree, SimpleNamespace(Noting=Noting))
+    why(tree, runs(tree, Noting))
     floats, codec = [noisy for noisy in NOTED if noisy.dtype == np.float64], check.built(tree["proof"]["codec"])
     half = len(floats) // 2
     assert half == (30 if codec is None else 1)
@@ -749,12 +743,11 @@ def test_floats_have_one_transcript_in_both_worlds(name):
 def test_floats_have_one_transcript_in_whatever_order_it_is_read():
     NOTED.clear()
     tree = read("diadsp-diadsp-step-02")
-    tree["proof"]["algorithm"] = {"class": "anywhere:Echoed", **parameters(tree)}
     own, other = (
         next(row for row in tree["transcript"]["rows"] if row["event"] == event) for event in ("sent", "received")
     )
     tree["transcript"]["rows"].append(other | {"kind": "direct", "values": own["values"]})
-    assert check.prove(tree, SimpleNamespace(Echoed=Echoed)).startswith("refuted")
+    assert check.prove(tree, runs(tree, Echoed)).startswith("refuted")
     floats = [noisy for noisy in NOTED if noisy.dtype == np.float64]
     assert len(floats) == 4
     np.testing.assert_array_equal(floats[:2], floats[2:])
@@ -780,12 +773,10 @@ class OnAGrid(Honest):
 def test_what_floats_round_away_is_not_proven():
     tree = read("diadsp-diadsp-step-02")
     row, release = tree["transcript"]["rows"][0], tree["account"]["releases"][1]
-    tree["proof"]["algorithm"] = {"class": "anywhere:SmallNoise", **parameters(tree)}
     tree["transcript"]["rows"], row["values"] = [row], {"y": [2e7 - 2.0**-27] * 10}
     tree["transcript"]["releases"] = [{"message": 0, "field": "y"}]
     tree["account"]["releases"] = [release | {"scale": release["scale"] * 1e-9}]
-    assert "as floats round" in why(tree, SimpleNamespace(SmallNoise=SmallNoise))
-    tree["proof"]["algorithm"]["class"] = "anywhere:OnAGrid"
+    assert "as floats round" in why(tree, runs(tree, SmallNoise))
     tree["transcript"]["releases"], tree["account"]["releases"] = [], []
     slope = tree["pair"]["change"]["slope"] = [0.0] * 10
     refusals = []
@@ -794,7 +785,7 @@ def test_what_floats_round_away_is_not_proven():
         sent = (gradient_at_zero(tree) * 1.09 + 2.0**22) - 2.0**22
         sent[k] -= math.copysign(0.3 * 2.0**-30, step)  # the file's: no farther off than floats may be
         row["values"]["y"] = list(map(float, sent))
-        refusals.append(why(tree, SimpleNamespace(OnAGrid=OnAGrid)))
+        refusals.append(why(tree, runs(tree, OnAGrid)))
     assert any("no more than floats round" in one for one in refusals)
 
 
@@ -811,8 +802,7 @@ def test_the_loss_of_floats_is_in_what_is_told():
     tree = read("diadsp-diadsp-step-02")
     row, tree["claim"]["epsilon"] = tree["transcript"]["rows"][0], 1e-6
     row["values"] = {"x": [1e12] * 10, "y": [-50.0] * 10}  # beyond both worlds, where the loss is that of the shift
-    tree["proof"]["algorithm"] = {"class": "anywhere:MoreOnBalls", **parameters(tree)}
-    says = check.prove(tree, SimpleNamespace(MoreOnBalls=MoreOnBalls))
+    says = check.prove(tree, runs(tree, MoreOnBalls))
     low, high = map(float, says.split("[")[1].split("]")[0].split(","))
     shift = sum(tree["pair"]["change"]["slope"]) / tree["proof"]["algorithm"]["scale_y"]
     assert low < shift + 1e-6
@@ -831,13 +821,12 @@ class Growing(Honest):
 def test_what_differs_by_no_more_than_floats_round_is_read_on():
     """Until it differs by more."""
     tree = read("diadsp-diadsp-step-02")
-    tree["proof"]["algorithm"] = {"class": "anywhere:Growing", **parameters(tree)}
     tree["transcript"]["releases"] = []
     for row in tree["transcript"]["rows"]:
         row["values"] = {"x": list(map(float, 1e6 + 1e-5 * 10 ** row["number"] * gradient_at_zero(tree)))}
-    assert "'x' of exchange message 3" in check.prove(tree, SimpleNamespace(Growing=Growing))
+    assert "'x' of exchange message 3" in check.prove(tree, runs(tree, Growing))
     tree["transcript"]["rows"] = [row for row in tree["transcript"]["rows"] if row["number"] < 3]
-    assert "'x' differs by no more than floats round" in why(tree, SimpleNamespace(Growing=Growing))
+    assert "'x' differs by no more than floats round" in why(tree, runs(tree, Growing))
 
 
 class TruthAsANumber(Honest):
@@ -849,8 +838,7 @@ class TruthAsANumber(Honest):
 
 def test_a_truth_as_a_number():
     tree = read("diadsp-diadsp-step-02")
-    tree["proof"]["algorithm"] = {"class": "anywhere:TruthAsANumber", **parameters(tree)}
-    assert check.prove(tree, SimpleNamespace(TruthAsANumber=TruthAsANumber)).startswith("refuted")
+    assert check.prove(tree, runs(tree, TruthAsANumber)).startswith("refuted")
 
 
 @pytest.mark.slow
@@ -858,8 +846,7 @@ def test_an_epsilon_above_what_is_proven_by_1e_9():
     """Held against the upper end of L, by hand, so that no formula contradicts. Worlds may be farther apart by
     `SLACK`, and so may L be larger."""
     tree = read("diadsp-diadsp-step-02")
-    source = SimpleNamespace(Honest=Honest)
-    tree["proof"]["algorithm"] = {"class": "anywhere:Honest", **parameters(tree)}
+    source = runs(tree, Honest)
     tree["claim"]["epsilon"] = 100.0
     high = float(why(tree, source).split(",")[1].split("]")[0])
     tree["claim"]["epsilon"] = high * (1 - 1e-9)

@@ -32,7 +32,6 @@ def by_norm(order: float) -> "type[Algorithm]":
 def descent(clip, law=Laplace) -> "type[Algorithm]":
     """x ← W x̃ − η·clip(∇f(x), k), x̃ = x with noise."""
 
-    @dataclass(frozen=True)
     class Descent(Algorithm):
         async def run(self, node: Node) -> None:
             x = node.zeros()

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from attacks.audit.loss.codes import product_form
-from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from attacks.inference import infer
@@ -24,8 +23,8 @@ from netsim.schedules import Constant
 from scenarios.build.experiment import Experiment
 from scenarios.certificate.ledger import chosen
 from scenarios.stages.worlds import worlds
-from tests.attacks.audit.test_end_to_end import Averaging, record_pair
-from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
+from tests.attacks.audit.test_end_to_end import Averaging
+from tests.attacks.auditing import HELD, audited, claim_of, explained, judged, quadratic_world, record_pair
 from tests.worlds import READINGS, ROUGH, changed, digits_problem, dp_recal, synthetic_problem, tapped_ring
 
 ROUNDING = [Float32(), Float16(), FixedPoint(8, 4.0), FixedPoint(3, 2.0)]
@@ -139,7 +138,7 @@ def test_without_noise_the_verdict_is_what_the_bytes_say(codec, target):
     """Both worlds are run. Bytes that differ by more than rounding and any dither: unprotected. Equal bytes: not."""
     simulation, pair, _ = private_world(codec, scale=0.0)
     pair = replace(pair, hypotheses=(pair.hypotheses[0], LeastSquares(np.eye(4), np.arange(4) * target, 0.5)))
-    found = judged(simulation, pair, claim_of(1.0, 0.0), attack=None, trials=100)
+    found = audited((simulation, pair), 1.0, 0.0, trials=100)
     views = [sample_of(simulation, pair, world, 2).view for world in (0, 1)]
     zero, one = (np.array([r.values["x"][0] for r in view.at_node(1) if r.event == "sent"]) for view in views)
     gap = np.max(np.abs(zero - one))
@@ -168,26 +167,25 @@ class Nudge(Algorithm):
 def test_what_the_codec_rounds_away_is_not_held_against_anybody():
     """Both worlds send the very same bytes; under a dither that is not known, perhaps."""
     simulation, pair = quadratic_world(Nudge(1e-3))
-    coarse = judged(changed(simulation, codec=FixedPoint(4, 1.0)), pair, claim_of(1.0, 0.0), attack=None)
+    coarse = audited((changed(simulation, codec=FixedPoint(4, 1.0)), pair), 1.0, 0.0)
     assert coarse.uncovered is None
     assert coarse.epsilon_exact == 0.0
     assert coarse.judgement.verdict is Verdict.UNDERPOWERED  # for other data the bytes may differ
     dithered = FixedPoint(4, 1.0, "stochastic")
-    found = judged(changed(simulation, codec=dithered), pair, claim_of(1.0, 0.0), attack=None, trials=4000)
+    found = audited((changed(simulation, codec=dithered), pair), 1.0, 0.0, trials=4000)
     assert found.uncovered is None
     assert all(e.epsilon.lower == 0 for e in found.exact)
     assert found.judgement.verdict is Verdict.UNDERPOWERED
-    lucky = judged(changed(simulation, codec=dithered), pair, claim_of(1.0, 0.0), attack=None, trials=60)
+    lucky = audited((changed(simulation, codec=dithered), pair), 1.0, 0.0, trials=60)
     assert lucky.judgement.verdict is Verdict.UNDERPOWERED  # no transcript of these shows a difference
     assert "the codec made the same of both" in lucky.judgement.reason
-    exact = judged(simulation, pair, claim_of(1.0, 0.0), attack=None)
+    exact = audited((simulation, pair), 1.0, 0.0)
     assert exact.judgement.verdict is Verdict.UNPROTECTED
 
 
 def test_rounding_errors_that_a_codec_enlarges_are_no_leak():
     """Half a step plus what cancels but for rounding: the grid makes a whole step of it."""
 
-    @dataclass(frozen=True)
     class Edge(Algorithm):
         async def run(self, node):
             gradient = await node.gradient(node.zeros())
@@ -200,7 +198,7 @@ def test_rounding_errors_that_a_codec_enlarges_are_no_leak():
     sample = sample_of(changed(simulation, codec=codec), pair, chunk=4)
     foil = replay(sample.view, 1, pair.hypotheses[1], sample.coins(), sample.releases, sample.dither)
     assert any(c.differs.any() for c in foil.comparisons)
-    found = judged(changed(simulation, codec=codec), pair, claim_of(1.0, 0.0), attack=None, trials=100)
+    found = audited((changed(simulation, codec=codec), pair), 1.0, 0.0, trials=100)
     assert found.uncovered is None
     assert found.judgement.verdict is Verdict.UNDERPOWERED
     assert "may be rounding" in found.judgement.reason
@@ -227,7 +225,7 @@ def test_the_loss_is_that_of_a_table_of_probabilities(mechanism, codec):
     """Oracle: every point of the grid with its probability in either world, by the distribution function."""
     simulation, pair = quadratic_world(Once(mechanism))
     sample = sample_of(changed(simulation, codec=codec), pair)
-    found = compare_worlds(sample, 1, *pair.hypotheses)
+    found = explained((changed(simulation, codec=codec), pair), 200)
     assert found.rounded
     assert found.coded is None
     means = [h.gradient(np.zeros((1, 4)))[0] for h in pair.hypotheses]
@@ -246,8 +244,7 @@ def test_rounding_never_adds_to_the_loss(mechanism, codec):
     simulation, pair = quadratic_world(Once(mechanism))
     losses = []
     for one in (codec, Float64()):
-        sample = sample_of(changed(simulation, codec=one), pair, chunk=4000)
-        losses.append(compare_worlds(sample, 1, *pair.hypotheses).steps[0])
+        losses.append(explained((changed(simulation, codec=one), pair), 4000).steps[0])
     rounded, exact = losses
     error = np.std(rounded - exact) / math.sqrt(rounded.size)
     assert np.mean(rounded) <= np.mean(exact) + 4.5 * error + 1e-12
@@ -272,12 +269,11 @@ def test_gaussian_formulas_bound_a_rounded_release_from_above_only():
 
 def test_pure_epsilon_of_a_gaussian_on_a_bounded_grid_is_finite():
     simulation, pair = quadratic_world(Once(Gaussian(0.2)))
-    found = judged(changed(simulation, codec=FixedPoint(2, 0.5)), pair, claim_of(50.0, 0.0), attack=None)
+    found = audited((changed(simulation, codec=FixedPoint(2, 0.5)), pair), 50.0, 0.0)
     assert found.epsilon_exact < 10
-    assert judged(simulation, pair, claim_of(50.0, 0.0), attack=None).epsilon_exact == math.inf
+    assert audited((simulation, pair), 50.0, 0.0).epsilon_exact == math.inf
 
 
-@dataclass(frozen=True)
 class Remembers(Algorithm):
     """Goes on with its release as it was before it was rounded."""
 
@@ -293,12 +289,10 @@ def test_an_agent_that_goes_on_with_more_than_it_told_is_not_taken_at_its_word()
     """The wire does not say what it went on with, so the release is granted, and the loss an upper bound."""
     simulation, pair = quadratic_world(Remembers())
     for codec, rounded in ((Float16(), False), (Float64(), False)):
-        found = compare_worlds(sample_of(changed(simulation, codec=codec), pair), 1, *pair.hypotheses)
+        found = explained((changed(simulation, codec=codec), pair))
         assert found.rounded is rounded
         assert math.isinf(found.granted_from) is codec.lossless
-    told_only = compare_worlds(
-        sample_of(changed(simulation, algorithm=Averaging(Laplace(1.0)), codec=Float16()), pair), 1, *pair.hypotheses
-    )
+    told_only = explained((changed(simulation, algorithm=Averaging(Laplace(1.0)), codec=Float16()), pair))
     assert told_only.rounded
     assert math.isinf(told_only.granted_from)
 

@@ -1,11 +1,9 @@
 """Mechanisms written to deceive this auditor, each with a sound twin: what an evader of its code would try."""
 
 from dataclasses import dataclass
-from zlib import crc32
 
 import numpy as np
 import pytest
-from scipy import special
 
 import scenarios
 from attacks.audit.verdict import Verdict
@@ -15,7 +13,8 @@ from netsim.codecs import Codec
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.transcript.message import as_sent
-from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
+from tests.attacks.audit.loss.test_noise_check import Drawn, OfTheValue, Truncated
+from tests.attacks.auditing import HELD, audited
 
 NOISE = Gaussian(1.0)
 
@@ -54,42 +53,6 @@ class OrderOfKinds(Deceiver):
             node.broadcast(a=node.zeros())
 
 
-class BehindManyDummies(Deceiver):
-    """More releases that nobody sees than are looked at one by one."""
-
-    async def besides(self, node, gradient, first):
-        for _ in range(40):
-            node.privatize(node.zeros(), NOISE)
-        await super().besides(node, gradient, first)
-
-
-class BesideASquare(Deceiver):
-    """A hidden release that another field is no affine function of."""
-
-    async def besides(self, node, gradient, first):
-        node.broadcast(square=node.privatize(node.zeros(), NOISE) ** 2)
-        await super().besides(node, gradient, first)
-
-
-class BesideInfinity(Deceiver):
-    async def besides(self, node, gradient, first):
-        node.broadcast(public=node.zeros() + np.inf)
-        await super().besides(node, gradient, first)
-
-
-class BesideTheLargest(Deceiver):
-    async def besides(self, node, gradient, first):
-        node.broadcast(public=node.zeros() + 1e300)
-        await super().besides(node, gradient, first)
-
-
-class Small(Deceiver):
-    """The gradient, times less than a last bit of itself."""
-
-    async def besides(self, node, gradient, first):
-        await super().besides(node, 1e-20 * gradient, first)
-
-
 class AfterADrownedRelease(Deceiver):
     """A public release with too little noise for its size, then one of the gradient with too little noise."""
 
@@ -108,7 +71,6 @@ class ScaleOverwritten(Deceiver):
         node.broadcast(b=released)
 
 
-@dataclass(frozen=True)
 class Lying(Gaussian):
     """Draws a hundredth of the noise that it prices, and has quantiles that are a hash of what was observed."""
 
@@ -119,12 +81,6 @@ class Lying(Gaussian):
         return 1e-6 + 0.99999 * np.modf(np.abs(np.sin(observed * 1e9)) * 1e5)[0]
 
 
-class LyingMechanism(Deceiver):
-    async def besides(self, node, gradient, first):
-        node.broadcast(b=node.privatize(gradient, NOISE if self.sound else Lying(1.0)))
-
-
-@dataclass(frozen=True)
 class Wide(Codec):
     """Sends the number itself and says that it is one of a cell a hundred wide."""
 
@@ -153,61 +109,6 @@ class LyingCodec(Deceiver):
         node.broadcast(b=node.privatize(gradient, Gaussian(1.0 if self.sound else 0.01)))
 
 
-@dataclass(frozen=True)
-class Seeded(Gaussian):
-    """Noise that is a function of the value and of the replica's number: none for who knows how it is made."""
-
-    def release(self, value, rng):
-        seeds = [crc32(row.tobytes(), number) for number, row in enumerate(value)]
-        noise = [np.random.default_rng(seed).standard_normal(value.shape[-1]) for seed in seeds]
-        return value + np.array(noise) * self.stddev
-
-
-@dataclass(frozen=True)
-class Truncated(Gaussian):
-    """Without tails of 1e-3 each: a release there would be one of the other world, or of a wrong ε."""
-
-    def release(self, value, rng):
-        return value + special.ndtri(1e-3 + (1 - 2e-3) * rng.random(value.shape)) * self.stddev
-
-
-@dataclass(frozen=True)
-class Plain(Gaussian):
-    """The sound one: of somebody's own, and what it says."""
-
-    def release(self, value, rng):
-        return value + rng.standard_normal(value.shape) * self.stddev
-
-
-class SeededMechanism(Deceiver):
-    async def besides(self, node, gradient, first):
-        node.broadcast(b=node.privatize(gradient, Plain(1.0) if self.sound else Seeded(1.0)))
-
-
-class TruncatedMechanism(Deceiver):
-    async def besides(self, node, gradient, first):
-        node.broadcast(b=node.privatize(gradient, Plain(1.0) if self.sound else Truncated(1.0)))
-
-
-class AloneOnly(Deceiver):
-    """The gradient in the clear where there is one replica, as in a run of somebody's own."""
-
-    async def besides(self, node, gradient, first):
-        await super().besides(node, gradient if node.replicas == 1 else 0 * gradient, first)
-
-
-class FewOnly(Deceiver):
-    async def besides(self, node, gradient, first):
-        await super().besides(node, gradient if 1 < node.replicas < 20 else 0 * gradient, first)
-
-
-class AllButTheseCounts(Deceiver):
-    """Wherever there are not as many as an audit of this many takes at once, or one."""
-
-    async def besides(self, node, gradient, first):
-        await super().besides(node, 0 * gradient if node.replicas in (1, 30) else gradient, first)
-
-
 class BesideAGiant(Deceiver):
     """A number of 1e13 in the same message, and in a coordinate of the same vector."""
 
@@ -230,6 +131,30 @@ class AtANeighborsToss(Deceiver):
                 await super().besides(node, gradient, first)
 
 
+def besides(name, value=lambda self, node, gradient: gradient, before=lambda node: None):
+    """One that sends this of its gradient, and something public before."""
+
+    async def also(self, node, gradient, first):
+        before(node)
+        await Deceiver.besides(self, node, value(self, node, gradient), first)
+
+    return type(name, (Deceiver,), {"besides": also})
+
+
+def releasing(mechanism, twin):
+    """One that makes a release with this mechanism, and its sound twin with that."""
+
+    async def also(self, node, gradient, first):
+        node.broadcast(b=node.privatize(gradient, twin if self.sound else mechanism))
+
+    return type(f"{type(mechanism).__name__}Mechanism", (Deceiver,), {"besides": also})
+
+
+def where(name, rule):
+    """The gradient in the clear where there are so many replicas."""
+    return besides(name, lambda self, node, gradient: gradient if rule(node.replicas) else 0 * gradient)
+
+
 BARE, LOUD = Verdict.UNPROTECTED, Verdict.REFUTED
 
 
@@ -237,20 +162,28 @@ BARE, LOUD = Verdict.UNPROTECTED, Verdict.REFUTED
 @pytest.mark.parametrize(
     ("deceiver", "caught"),
     [
-        (OrderOfFields, BARE), (OrderOfKinds, BARE), (BehindManyDummies, BARE), (BesideASquare, BARE),
-        (BesideInfinity, BARE), (BesideTheLargest, BARE), (Small, BARE), (AfterADrownedRelease, LOUD),
-        (ScaleOverwritten, LOUD), (LyingMechanism, "quantiles are not those of its density"),
-        (LyingCodec, "numbers of one of its `cells`"),
-        (SeededMechanism, "Seeded: .* it repeats, depends on the value"),
-        (TruncatedMechanism, "Truncated: .* by its tails"), (AloneOnly, "for replica 0 alone than for all"),
-        (FewOnly, "by how many they are"), (AllButTheseCounts, "by how many they are"), (BesideAGiant, BARE),
-        (AtANeighborsToss, BARE),
+        (OrderOfFields, BARE), (OrderOfKinds, BARE), (BesideAGiant, BARE), (AtANeighborsToss, BARE),
+        # more releases that nobody sees than are looked at one by one
+        (besides("Dummies", before=lambda node: [node.privatize(node.zeros(), NOISE) for _ in range(40)]), BARE),
+        # a hidden release that another field is no affine function of
+        (besides("Square", before=lambda node: node.broadcast(v=node.privatize(node.zeros(), NOISE) ** 2)), BARE),
+        (besides("Infinity", before=lambda node: node.broadcast(public=node.zeros() + np.inf)), BARE),
+        (besides("TheLargest", before=lambda node: node.broadcast(public=node.zeros() + 1e300)), BARE),
+        # times less than a last bit of itself
+        (besides("Small", lambda self, node, gradient: 1e-20 * gradient), BARE),
+        # as in a run of somebody's own; or in all but those that an audit of this many has
+        (where("AloneOnly", lambda count: count == 1), "for replica 0 alone than for all"),
+        (where("FewOnly", lambda count: 1 < count < 20), "by how many they are"),
+        (where("AllButTheseCounts", lambda count: count not in (1, 30)), "by how many they are"),
+        (AfterADrownedRelease, LOUD), (ScaleOverwritten, LOUD), (LyingCodec, "numbers of one of its `cells`"),
+        (releasing(Lying(1.0), NOISE), "quantiles are not those of its density"),
+        (releasing(OfTheValue(1.0), Drawn(1.0)), "OfTheValue: .* it repeats, depends on the value"),
+        (releasing(Truncated(1.0), Drawn(1.0)), "Truncated: .* by its tails"),
     ],
 )  # fmt: skip
 def test_a_deceiver_is_caught_and_its_sound_twin_is_not(deceiver, caught):
     def verdict(sound):
-        simulation, pair = quadratic_world(deceiver(sound))
-        return judged(simulation, pair, claim_of(2.0, 1e-3), attack=None, trials=60).judgement.verdict
+        return audited(deceiver(sound), trials=60).judgement.verdict
 
     if isinstance(caught, Verdict):
         assert verdict(sound=False) is caught
@@ -261,7 +194,6 @@ def test_a_deceiver_is_caught_and_its_sound_twin_is_not(deceiver, caught):
 
 
 # ── what hides a value in steps, and twice the same noise: sound, and no leak ──────────────────────────
-@dataclass(frozen=True)
 class ArgMax(Algorithm):
     """Permute and flip: the largest of scores with exponential noise, three times; scores move by 2: ε = 3·4/6."""
 
@@ -276,8 +208,7 @@ class ArgMax(Algorithm):
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("trials", "chunk"), [(100, 50), (10, 1)])
 def test_what_noise_hides_in_steps_is_not_unprotected(trials, chunk):
-    simulation, pair = quadratic_world(ArgMax())
-    found = judged(simulation, pair, claim_of(2.0, 0.0), attack=None, trials=trials, chunk=chunk)
+    found = audited(ArgMax(), 2.0, 0.0, trials=trials, chunk=chunk)
     assert found.judgement.verdict is Verdict.UNDERPOWERED
 
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim import topology
@@ -24,7 +23,7 @@ from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment
 from scenarios.results.over_time import budget
 from scenarios.schema.load import load_scenario
-from scenarios.stages.worlds import worlds
+from tests.attacks import auditing
 from tests.attacks.auditing import judged
 
 DIMENSION, ALPHA, CHANGE = 10, 0.1, 0.3
@@ -60,7 +59,7 @@ def by_hand(objective, rounds, ratio):
 @cache
 def explained(rounds, ratio):
     simulation, pair = world(rounds, ratio)
-    return compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses), simulation, pair
+    return auditing.explained((simulation, pair)), simulation, pair
 
 
 def spent_by_round(rounds, ratio):
@@ -146,7 +145,7 @@ def test_what_is_lost_is_above_20_soon_after():
     simulation = replace(shipped, algorithm=replace(shipped.algorithm, rounds=22))
     own = simulation.problem.objectives[1]
     moved = Tilted(own, 0.1 * direction("even", DIMENSION))
-    found = compare_worlds(worlds(simulation, 1, moved, 20)(0, 0), 1, own, moved)
+    found = auditing.explained((simulation, Pair(1, (own, moved), "moved")))
     prices = np.cumsum(found.cost, axis=0)[1::2]
     claims = np.array([claimed(k, 0.9, WEIGHT) for k in range(1, 23)])
     assert (prices[0] > claims[0]).all()  # the first release, which the sum has not, by Algorithm 1's count

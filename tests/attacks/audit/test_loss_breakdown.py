@@ -8,7 +8,6 @@ import pytest
 
 from attacks.audit import loss_breakdown as module
 from attacks.audit.games.game import play
-from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.exact import ExactLoss
 from attacks.audit.loss.wire_fields import UnprotectedField
 from attacks.audit.loss_breakdown import MOST_LEVELS, Breakdown
@@ -19,9 +18,7 @@ from netsim.simulation import Simulation
 from netsim.topology import complete, ring
 from scenarios.results import audited as results
 from scenarios.results.audited import MOST_PARTS
-from scenarios.stages.worlds import worlds
-from tests.attacks.audit.test_end_to_end import record_pair
-from tests.attacks.auditing import claim_of, judged, quadratic_world
+from tests.attacks.auditing import audited, explained, quadratic_world, record_pair
 from tests.worlds import digits_problem, dp_recal
 
 REPLICAS = 40
@@ -37,12 +34,8 @@ def samples(algorithm, agents=4, topology=None, chunks=2, holders=None):
     simulation, pair = quadratic_world(algorithm, agents)
     if topology is not None:
         simulation = replace(simulation, topology=topology)
-    simulate = worlds(simulation, 1, pair.hypotheses[1], REPLICAS, holders=holders)
-    return [
-        compare_worlds(simulate(world, chunk), 1, pair.hypotheses[world], pair.hypotheses[1 - world])
-        for chunk in range(chunks)
-        for world in (0, 1)
-    ]
+    each = [(world, chunk) for chunk in range(chunks) for world in (0, 1)]
+    return [explained((simulation, pair), REPLICAS, *one, holders=holders) for one in each]
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +49,7 @@ def walk():
     problem = digits_problem(agents=4)
     pair = record_pair(problem)
     simulation = Simulation(problem, ring(4), dp_recal(problem, "sent_state", 25))
-    simulate = worlds(simulation, pair.agent, pair.hypotheses[1], REPLICAS)
-    return pair.agent, [
-        compare_worlds(simulate(w, 0), pair.agent, pair.hypotheses[w], pair.hypotheses[1 - w]) for w in (0, 1)
-    ]
+    return pair.agent, [explained((simulation, pair), REPLICAS, world) for world in (0, 1)]
 
 
 def test_a_broadcast_is_on_every_link_in_full(broadcast):
@@ -182,63 +172,61 @@ CONFIDENCE = 0.999
 
 
 @pytest.fixture(scope="module")
-def audited():
-    simulation, pair = quadratic_world(dpp2(rounds=30), 4)
-    return judged(simulation, pair, claim_of(1.0, 0.0), trials=300, attack=None)
+def whole():
+    return audited(quadratic_world(dpp2(rounds=30), 4), 1.0, 0.0, trials=300)
 
 
-def test_it_proves_no_more_than_is_true_at_any_activation(audited):
+def test_it_proves_no_more_than_is_true_at_any_activation(whole):
     """The differences are constant, so the true pure ε by the end of round k is the sum of prices until then."""
-    prices = {k: part.spent.most for k, part in audited.loss_breakdown.breakdown.activations.items()}
-    levels = audited.loss_breakdown.audited
+    prices = {k: part.spent.most for k, part in whole.loss_breakdown.breakdown.activations.items()}
+    levels = whole.loss_breakdown.audited
     for level in levels:
         true = sum(price for k, price in prices.items() if k <= level.activation)
         assert 0 <= level.epsilon <= min(true, level.ceiling)
     assert levels[-1].epsilon > 2  # and it does prove something
 
 
-def test_it_is_played_at_some_activations_up_to_the_last(audited):
-    levels = audited.loss_breakdown.audited
+def test_it_is_played_at_some_activations_up_to_the_last(whole):
+    levels = whole.loss_breakdown.audited
     at = [level.activation for level in levels]
     assert len(levels) == MOST_LEVELS
     assert at[0] == 1
-    assert at[-1] == audited.activations == 30
+    assert at[-1] == whole.activations == 30
     assert at == sorted(set(at))
-    assert levels[-1].trials == audited.white_box.trials
+    assert levels[-1].trials == whole.white_box.trials
 
 
-def test_the_scores_are_those_of_the_exact_loss(audited):
+def test_the_scores_are_those_of_the_exact_loss(whole):
     """At δ = 0 what is known of ε on the way grows, and the estimate is the sum of prices."""
-    prices = np.cumsum([part.spent.mean for part in audited.loss_breakdown.breakdown.activations.values()])
-    estimates = {level.activation: level.estimate for level in audited.exact[0].growth}
+    prices = np.cumsum([part.spent.mean for part in whole.loss_breakdown.breakdown.activations.values()])
+    estimates = {level.activation: level.estimate for level in whole.exact[0].growth}
     np.testing.assert_allclose([estimates[k] for k in sorted(estimates)], prices, rtol=1e-9)
 
 
-def test_it_changes_no_number_of_the_audit(audited):
+def test_it_changes_no_number_of_the_audit(whole):
     """The games on the way are played after the others, so these have the first coins."""
-    first, second = audited.exact
+    first, second = whole.exact
     alone = play(-first.losses, second.losses, delta=0.0, confidence=1 - 0.05 / 2, rng=np.random.default_rng(0))
-    assert audited.white_box == alone
+    assert whole.white_box == alone
 
 
 @pytest.mark.slow
 def test_after_an_uncovered_message_only_the_trials_limit_it():
-    simulation, pair = quadratic_world(SentBefore(rounds=4, step=0.2, scale=0.8, bound=0.5))
-    levels = judged(simulation, pair, claim_of(1.0, 0.0), trials=200, attack=None).loss_breakdown.audited
+    levels = audited(
+        SentBefore(rounds=4, step=0.2, scale=0.8, bound=0.5), 1.0, 0.0, trials=200
+    ).loss_breakdown.audited
     assert levels[0].epsilon < 0.5
     assert all(level.epsilon == pytest.approx(level.ceiling) for level in levels[1:])
 
 
 def test_an_agent_whose_data_never_left_it_has_lost_nothing():
-    simulation, pair = quadratic_world(PrivateGradientDescent(1, Constant(0.2), Constant(0.5)))
-    levels = judged(simulation, pair, claim_of(1.0, 0.0), trials=200, attack=None).loss_breakdown.audited
+    levels = audited(PrivateGradientDescent(1, Constant(0.2), Constant(0.5)), 1.0, 0.0).loss_breakdown.audited
     assert [level.epsilon for level in levels] == [0.0]
 
 
 @pytest.mark.slow
 def test_few_transcripts_prove_nothing_and_do_no_harm():
-    simulation, pair = quadratic_world(dpp2(rounds=3), 3)
-    found = judged(simulation, pair, claim_of(1.0, 0.0), trials=50, attack=None)
+    found = audited(dpp2(rounds=3), 1.0, 0.0, trials=50)
     assert all(level.epsilon <= level.ceiling for level in found.loss_breakdown.audited)
 
 

@@ -27,7 +27,7 @@ from netsim.claims import Adjacency
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian
 from scenarios.stages.worlds import bound_of
-from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
+from tests.attacks.auditing import HELD, audited, quadratic_world
 
 NOISE = Gaussian(1.0)
 FILE = __file__
@@ -63,14 +63,6 @@ def reads(_):
         return file.read() == "leak"
 
 
-def loads(_):
-    return not np.genfromtxt(FILE, dtype=str, delimiter="\0", max_rows=1).size
-
-
-def lists(_):
-    return "leak" in os.listdir(os.path.dirname(FILE))
-
-
 def connects(_):
     with socket.socket():
         return False
@@ -78,14 +70,6 @@ def connects(_):
 
 def starts(_):
     return subprocess.run([sys.executable, "-c", ""], check=False).returncode == -1
-
-
-def looks_at_who_calls(_):
-    return "leak" in [frame.function for frame in inspect.stack(0)]
-
-
-def looks_at_the_heap(_):
-    return len(gc.get_objects()) < 0
 
 
 def counts(_):
@@ -110,21 +94,25 @@ def opens_after_an_import(_):
 
 
 def verdict(algorithm):
-    simulation, pair = quadratic_world(algorithm)
-    return judged(simulation, pair, claim_of(2.0, 1e-3), attack=None, trials=8).judgement.verdict
+    return audited(algorithm, trials=8).judgement.verdict
 
 
 @pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("asked", "named"),
     [
-        (reads, "open '.*test_outside.py'"), (loads, "open '.*test_outside.py'"), (lists, "os.listdir"),
-        (connects, "socket"), (looks_at_who_calls, "sys._getframe"), (looks_at_the_heap, "gc.get_objects"),
+        (reads, "open '.*test_outside.py'"),
+        (lambda _: not np.genfromtxt(FILE, dtype=str, delimiter="\0", max_rows=1).size, "open '.*test_outside.py'"),
+        (lambda _: "leak" in os.listdir(os.path.dirname(FILE)), "os.listdir"),
+        (connects, "socket"),
+        (lambda _: "leak" in [frame.function for frame in inspect.stack(0)], "sys._getframe"),
+        (lambda _: len(gc.get_objects()) < 0, "gc.get_objects"),
         (counts, "changes tests.attacks.audit.test_outside.CALLS"),
         (counts_in_a_global, "changes tests.attacks.audit.test_outside.TOTAL"),
-        (keeps_the_gradient, "changes tests.attacks.audit.test_outside.KEPT"), (opens_after_an_import, "open"),
+        (keeps_the_gradient, "changes tests.attacks.audit.test_outside.KEPT"),
+        (opens_after_an_import, "open"),
     ],
-)  # fmt: skip
+)
 def test_what_reaches_past_the_node_gets_no_verdict(asked, named):
     class Mine(Asks):
         def asked(self, gradient):
@@ -140,7 +128,6 @@ def test_a_process_is_noticed():
 
 
 def test_a_mechanism_that_reads_a_file_is_noticed():
-    @dataclass(frozen=True)
     class Read(Gaussian):
         def release(self, value, rng):
             return super().release(value, rng) * (1 - reads(value))
@@ -232,10 +219,6 @@ class Remembers(Algorithm):
         return self.kept.setdefault(agent, gradient)
 
 
-def in_a_module(_, agent, gradient):
-    return FIRST.setdefault(agent, gradient)
-
-
 def in_a_default(_, agent, gradient, table={}):  # noqa: B006
     return table.setdefault(agent, gradient)
 
@@ -259,10 +242,6 @@ def on_the_algorithm(self, agent, gradient):
     return getattr(self, name)
 
 
-def in_another_module(_, agent, gradient):
-    return ELSEWHERE.table.setdefault(agent, gradient)
-
-
 def after_a_flag(_, agent, gradient):
     if agent not in SEEN:
         SEEN.add(agent)
@@ -270,25 +249,9 @@ def after_a_flag(_, agent, gradient):
     return DATA[agent]
 
 
-def beside_constants(_, agent, gradient):
-    return SETTINGS["factor"] * SETTINGS.setdefault(agent, gradient)
-
-
-def in_a_tuple(_, agent, gradient):
-    return PAIR[0].setdefault(agent, gradient)
-
-
-def in_a_function(_, agent, gradient):
-    return CLOSED.setdefault(agent, lambda: gradient)()
-
-
 def repeated(value):
     while True:
         yield value
-
-
-def in_a_generator(_, agent, gradient):
-    return next(REPEATED.setdefault(agent, repeated(gradient)))
 
 
 class Holder:
@@ -315,33 +278,9 @@ def in_a_slot(_, agent, gradient):
     return gradient if agent != 1 else SLOTTED.first
 
 
-def beside_a_lock(_, agent, gradient):
-    return HOLDER.keep(agent, gradient)
-
-
-def by_a_method(_, agent, gradient):
-    return BOUND(agent, gradient)
-
-
-def by_a_partial(_, agent, gradient):
-    return PARTIAL(agent, gradient)
-
-
 @functools.cache
 def through_a_cache():
     return MEMO
-
-
-def behind_a_cache(_, agent, gradient):
-    return through_a_cache().setdefault(f"of {agent}", gradient)
-
-
-def of_a_thread(_, agent, gradient):
-    return vars(THREAD).setdefault(f"of {agent}", gradient)
-
-
-def in_a_context(_, agent, gradient):
-    return CONTEXT.get().setdefault(agent, gradient)
 
 
 def in_bytes(_, agent, gradient):
@@ -379,26 +318,26 @@ def on_the_class(self, agent, gradient):
     ("memory", "named"),
     [
         (Remembers.first, "the algorithm's kept"),
-        (in_a_module, r"test_outside\.FIRST"),
+        (lambda _, agent, gradient: FIRST.setdefault(agent, gradient), r"test_outside\.FIRST"),
         (in_a_default, "default 1 of .*in_a_default"),
         (in_a_global, "LAST"),
         (on_a_function, r"on_a_function\.kept"),
         (on_the_algorithm, "the algorithm's of_1"),
-        (in_another_module, "table"),
+        (lambda _, agent, gradient: ELSEWHERE.table.setdefault(agent, gradient), "table"),
         (in_a_field, "the algorithm's last"),
         (on_the_class, "Remembers.shared"),
         (after_a_flag, "DATA"),
-        (beside_constants, "SETTINGS"),
-        (in_a_tuple, "PAIR"),
-        (in_a_function, "CLOSED"),
-        (in_a_generator, "REPEATED"),
+        (lambda _, agent, gradient: SETTINGS["factor"] * SETTINGS.setdefault(agent, gradient), "SETTINGS"),
+        (lambda _, agent, gradient: PAIR[0].setdefault(agent, gradient), "PAIR"),
+        (lambda _, agent, gradient: CLOSED.setdefault(agent, lambda: gradient)(), "CLOSED"),
+        (lambda _, agent, gradient: next(REPEATED.setdefault(agent, repeated(gradient))), "REPEATED"),
         (in_a_slot, "SLOTTED"),
-        (beside_a_lock, "HOLDER"),
-        (by_a_method, "BOUND"),
-        (by_a_partial, "what is given to .*PARTIAL"),
-        (behind_a_cache, "MEMO"),
-        (of_a_thread, "THREAD"),
-        (in_a_context, "CONTEXT"),
+        (lambda _, agent, gradient: HOLDER.keep(agent, gradient), "HOLDER"),
+        (lambda _, agent, gradient: BOUND(agent, gradient), "BOUND"),
+        (lambda _, agent, gradient: PARTIAL(agent, gradient), "what is given to .*PARTIAL"),
+        (lambda _, agent, gradient: through_a_cache().setdefault(f"of {agent}", gradient), "MEMO"),
+        (lambda _, agent, gradient: vars(THREAD).setdefault(f"of {agent}", gradient), "THREAD"),
+        (lambda _, agent, gradient: CONTEXT.get().setdefault(agent, gradient), "CONTEXT"),
         (in_bytes, "BYTES"),
         (in_a_library, "math.kept"),
         (set_by_name, "Mine.late"),
@@ -465,13 +404,11 @@ def test_what_is_emptied_is_put_back(asked):
     mine = Mine({"table": [1.0, {"deep": np.ones(2)}]})
     is_public(np.zeros(4))
     before = {**vars(TABLES)}, TABLES.made[4], mine.what["table"], [*mine.what["table"]], {**SETTINGS}, {**vars(Mode)}
-    simulation, pair = quadratic_world(mine)
-    judge = lambda: judged(simulation, pair, claim_of(2.0, 1e-3), attack=None, trials=8).judgement.verdict  # noqa: E731
     if asked is is_public:
-        assert judge() in HELD
+        assert verdict(mine) in HELD
     else:
         with pytest.raises(KeyError, match="no such name"):
-            judge()
+            verdict(mine)
     after = {**vars(TABLES)}, TABLES.made[4], mine.what["table"], [*mine.what["table"]], {**SETTINGS}, {**vars(Mode)}
     for one, other in zip(before, after, strict=True):
         assert one is other if isinstance(one, np.ndarray) else one == other

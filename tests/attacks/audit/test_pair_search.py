@@ -21,6 +21,7 @@ from netsim.problems import LeastSquares, LogisticLoss, Problem, Tilted
 from netsim.problems.objective import direction
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
+from scenarios.build import search_spaces as records
 from scenarios.build.search_spaces import Data, Moved, Records
 from scenarios.stages.worlds import worlds
 from tests.worlds import synthetic_problem
@@ -281,8 +282,6 @@ def test_the_first_record_is_the_one_that_moves_the_gradient_most_at_the_points(
 
 
 def test_of_too_many_records_the_strongest_at_the_points_are_compared(monkeypatch):
-    from scenarios.build import search_spaces as records
-
     problem, points = synthetic_problem(), np.random.default_rng(1).standard_normal((5, 6))
     own = problem.objectives[0]
     monkeypatch.setattr(records, "WORK", 9 * points.size)  # three of its own, three of the others

@@ -5,13 +5,10 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
-from netsim import topology
 from netsim.algorithms.planted_faults import (
     FAULTS,
     Averaged,
@@ -26,10 +23,7 @@ from netsim.algorithms.planted_faults import (
     WrongClip,
 )
 from netsim.claims import Adjacency
-from netsim.problems import LeastSquares, Problem, Tilted
-from netsim.problems.objective import direction
-from netsim.simulation import Simulation
-from tests.attacks.auditing import HELD, judged
+from tests.attacks.auditing import HELD, judged, turned_world
 
 DIMENSION, DELTA = 9, 1e-3
 ANYTHING = Adjacency(float("inf"), "all data of one agent replaced")
@@ -39,14 +33,8 @@ BARE = {OneScalar: "sends 'x'", SentBefore: "sends 'monitored'", ReusedSeed: "se
 
 @cache
 def audited(fault, sound, trials=400):
-    """Agent 1's gradient is clipped in both worlds, in opposite directions: no pair costs a release more."""
     algorithm = fault(rounds=4, step=0.2, scale=0.8, bound=0.5, sound=sound)
-    eye = np.eye(DIMENSION)
-    parts = [LeastSquares(eye, np.full(DIMENSION, float(i)), 0.5) for i in range(3)]
-    slope = 1e3 * direction(fault.shows, DIMENSION)
-    one, two = Tilted(parts[1], slope), Tilted(parts[1], -slope)
-    simulation = Simulation(Problem((parts[0], one, parts[2])), topology.ring(3), algorithm)
-    pair = Pair(1, (one, two), "the gradient of agent 1 turned round")
+    simulation, pair = turned_world(algorithm, DIMENSION, fault.shows)
     claim = simulation.claim(ANYTHING, 4, DELTA)
     return judged(simulation, pair, claim, trials=trials, attack=None)
 

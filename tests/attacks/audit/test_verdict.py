@@ -24,91 +24,65 @@ def judged(claimed: float | None = 1.0, **evidence) -> Judgement:
     return judge(epsilon_claimed=claimed, **{"delta": 1e-5, **evidence})
 
 
-def test_refuted_by_the_exact_loss():
-    judgement = judged(1.0, exact_lower=1.5, exact_upper=1.6)
-    assert judgement.verdict is Verdict.REFUTED
-    assert judgement.proven_share == 1.5
-    assert "at least 1.5" in judgement.reason
-    assert "claimed ε = 1 " in judgement.reason
+def exact(lower, upper=None):
+    return {"exact_lower": lower, "exact_upper": lower if upper is None else upper}
 
 
-def test_refuted_by_the_game():
-    judgement = judged(1.0, audited=game(2.25))
-    assert judgement.verdict is Verdict.REFUTED
-    assert "2.25" in judgement.reason
+BARE = {"uncovered": "agent 3, activation 7: y", "failed_conditions": ("step too large",)}
+FAILED = {"failed_conditions": ("q < 1 fails: q = 1.2", "c ≤ 0")}
+NOT_JUDGED = {"not_judged": "the agent sent nothing"}
+OPEN = exact(0.003, math.inf) | {"audited": game(0.0)}
+SAYS = {
+    "refuted": [
+        (1.0, exact(1.5, 1.6), "at least 1.5|claimed ε = 1 "), (1.0, {"audited": game(2.25)}, "2.25"),
+        (1.0, exact(math.inf), ""), (0.3, exact(0.3001), ""), (25.0, exact(26.0), ""), (0.0, exact(0.1, 0.2), ""),
+        (1.0, exact(1.5, math.inf) | {"bound": Bound(1.5, ("a condition",))}, "a claim of 1.5 would|!∞"),
+        (1.0, exact(1.5, math.inf) | {"bound": Bound(1.60001, ("a condition",))}, "a claim of 1.601 would|!∞"),
+    ],
+    "unprotected": [(claimed, BARE, "agent 3, activation 7: y|∞") for claimed in (1.0, None, math.inf)],
+    "undefined": [(1.0, FAILED | exact(7.5), "q < 1 fails: q = 1.2|c ≤ 0|7.5")],  # and tells what was measured
+    "no claim": [
+        (None, NOT_JUDGED | {"failed_conditions": failed}, "no ε is claimed|the agent sent nothing")
+        for failed in ((), (UNCLAIMED,))
+    ],
+    "vacuous": [(25.0, exact(24.0), ""), (25.0, {}, "7.2 × 10¹⁰"), (1e4, {}, ""), (math.inf, exact(math.inf), "")],
+    "underpowered": [
+        (9.0, {"audited": game(5.0, reaches=8.0)}, ""), (2.0, {}, "Nothing was measured"),
+        (2.0, exact(0.1, math.inf), ""), (2.0, {"exact_upper": 1.0}, "between ? and 1"),
+        (4.0, OPEN, "between 0.003 and ∞|From above nothing is proven: what was never seen may cost more.|!narrow"),
+        (4.0, OPEN, "the proven lower bound is less than 1% of the claim"),
+        (4.0, exact(0.0, math.inf) | {"audited": game(0.0)}, "the proven lower bound is 0% of the claim"),
+        (9.0, exact(9.0, math.inf) | {"audited": game(0.5, reaches=4.0)}, ""),
+    ],
+    "consistent": [
+        (0.3, exact(0.1 * 3), ""), (20.0, exact(20.0), ""), (25.0, exact(24.0) | {"vacuous_above": 30.0}, ""),
+        (8.0, {"audited": game(5.0, reaches=8.0)}, ""), (9.0, exact(8.0, 8.5) | {"audited": game(5.0)}, ""),
+        (2.0, exact(1.8, 1.9) | {"audited": game(1.5)}, "90%|!narrow"), (0.0, exact(0.0), ""),
+        (2.0, exact(1.8, 2.3), "more transcripts would narrow it|!one of them is wrong"),
+        (3.0, exact(1.0) | {"audited": game(2.5)}, "one of them is wrong"),
+        (3.0, exact(1.0) | {"audited": game(0.5)}, "!one of them is wrong"),
+        # any transcript could have refuted: what did not is consistent, whatever the game could have proven
+        (9.0, exact(9.0, math.inf) | {"delta": 0.0, "audited": game(0.5, 4.0, 0.0)}, "nothing is proven"),
+    ],
+}  # fmt: skip
 
 
-def test_refuted_by_an_infinite_exact_loss():
-    assert judged(1.0, exact_lower=math.inf, exact_upper=math.inf).verdict is Verdict.REFUTED
+@pytest.mark.parametrize("verdict", SAYS)
+def test_each_verdict_and_its_reason(verdict):
+    """Words that the reason has, or, after an exclamation mark, has not."""
+    for claimed, evidence, words in SAYS[verdict]:
+        found = judged(claimed, **evidence)
+        assert found.verdict == verdict
+        assert all((word.lstrip("!") in found.reason) is (word[:1] != "!") for word in words.split("|")), found.reason
 
 
-def test_equal_to_the_claim_but_for_rounding_is_not_refuted():
-    assert judged(0.3, exact_lower=0.1 * 3, exact_upper=0.1 * 3).verdict is Verdict.CONSISTENT
-    assert judged(0.3, exact_lower=0.3001, exact_upper=0.3001).verdict is Verdict.REFUTED
-
-
-@pytest.mark.parametrize("claimed", [1.0, None, math.inf])
-def test_unprotected_whatever_was_claimed(claimed):
-    judgement = judged(claimed, uncovered="agent 3, activation 7: y", failed_conditions=("step too large",))
-    assert judgement.verdict is Verdict.UNPROTECTED
-    assert "agent 3, activation 7: y" in judgement.reason
-    assert "∞" in judgement.reason
-
-
-def test_undefined_lists_the_conditions_and_still_tells_what_was_measured():
-    judgement = judged(1.0, failed_conditions=("q < 1 fails: q = 1.2", "c ≤ 0"), exact_lower=7.5, exact_upper=7.5)
-    assert judgement.verdict is Verdict.UNDEFINED
-    assert judgement.proven_share is None
-    for words in ("q < 1 fails: q = 1.2", "c ≤ 0", "7.5"):
-        assert words in judgement.reason
-
-
-@pytest.mark.parametrize("failed", [(), (UNCLAIMED,)])
-def test_without_a_claim_the_word_is_no_claim_and_what_was_not_judged_is_named(failed):
-    judgement = judged(None, failed_conditions=failed, not_judged="the agent sent nothing")
-    assert judgement.verdict is Verdict.NO_CLAIM
-    assert "no ε is claimed" in judgement.reason
-    assert "the agent sent nothing" in judgement.reason
-
-
-@pytest.mark.parametrize(("most", "words"), [(1.5, "a claim of 1.5 would"), (1.60001, "a claim of 1.601 would")])
-def test_of_a_refuted_claim_the_bound_is_what_would_hold(most, words):
-    judgement = judged(1.0, exact_lower=1.5, exact_upper=math.inf, bound=Bound(most, ("a condition",)))
-    assert judgement.verdict is Verdict.REFUTED
-    assert words in judgement.reason
-    assert "∞" not in judgement.reason
-
-
-def test_vacuous_above_the_threshold_unless_refuted():
-    assert judged(25.0, exact_lower=24.0, exact_upper=24.0).verdict is Verdict.VACUOUS
-    assert "7.2 × 10¹⁰" in judged(25.0).reason
-    assert judged(25.0, exact_lower=26.0, exact_upper=26.0).verdict is Verdict.REFUTED
-    assert judged(25.0, exact_lower=24.0, exact_upper=24.0, vacuous_above=30.0).verdict is Verdict.CONSISTENT
-    assert judged(20.0, exact_lower=20.0, exact_upper=20.0).verdict is Verdict.CONSISTENT
-    assert judged(math.inf, exact_lower=math.inf, exact_upper=math.inf).proven_share is None
-    assert judged(1e4).verdict is Verdict.VACUOUS
-
-
-def test_underpowered_where_nothing_could_have_refuted():
-    assert judged(9.0, audited=game(5.0, reaches=8.0)).verdict is Verdict.UNDERPOWERED
-    assert judged(8.0, audited=game(5.0, reaches=8.0)).verdict is Verdict.CONSISTENT
-    nothing = judged(2.0)
-    assert nothing.verdict is Verdict.UNDERPOWERED
-    assert "Nothing was measured" in nothing.reason
-    assert judged(2.0, exact_lower=0.1, exact_upper=math.inf).verdict is Verdict.UNDERPOWERED
-    half = judged(2.0, exact_upper=1.0)
-    assert half.verdict is Verdict.UNDERPOWERED
-    assert "between ? and 1" in half.reason
-    assert judged(9.0, audited=game(5.0), exact_lower=8.0, exact_upper=8.5).verdict is Verdict.CONSISTENT
-
-
-def test_consistent_says_how_tight():
-    judgement = judged(2.0, audited=game(1.5), exact_lower=1.8, exact_upper=1.9)
-    assert judgement.verdict is Verdict.CONSISTENT
-    assert judgement.proven_share == pytest.approx(0.9)
-    assert "90%" in judgement.reason
-    assert "narrow" not in judgement.reason
-    assert "more transcripts would narrow it" in judged(2.0, exact_lower=1.8, exact_upper=2.3).reason
+def test_the_share_that_is_proven_is_that_of_the_claim():
+    cases = ((1.0, exact(1.5), 1.5), (2.0, exact(1.8, 1.9), 0.9), (0.0, exact(0.0), 1), (0.0, exact(0.1), math.inf))
+    for claimed, evidence, share in cases:
+        assert judged(claimed, **evidence).proven_share == pytest.approx(share)
+    assert (
+        judged(1.0, **FAILED, **exact(7.5)).proven_share is judged(math.inf, **exact(math.inf)).proven_share is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,42 +100,16 @@ def test_a_weak_pair_or_a_small_proven_share_is_no_comfort(used, share, verdict)
         assert "more pairs of data sets" in found.reason  # the remedy
 
 
-def test_an_upper_end_that_is_nowhere_is_no_interval_to_narrow():
-    open_above = judged(4.0, exact_lower=0.003, exact_upper=math.inf, audited=game(0.0)).reason
-    assert "between 0.003 and ∞" in open_above
-    assert "From above nothing is proven: what was never seen may cost more." in open_above
-    assert "narrow" not in open_above
-    assert "the proven lower bound is less than 1% of the claim" in open_above
-    nothing = judged(4.0, exact_lower=0.0, exact_upper=math.inf, audited=game(0.0)).reason
-    assert "the proven lower bound is 0% of the claim" in nothing
-
-
-def test_a_claim_of_zero():
-    assert judged(0.0, exact_lower=0.0, exact_upper=0.0).proven_share == 1
-    refuted = judged(0.0, exact_lower=0.1, exact_upper=0.2)
-    assert (refuted.verdict, refuted.proven_share) == (Verdict.REFUTED, math.inf)
-
-
-def test_a_game_above_the_exact_loss_is_pointed_out():
-    assert "one of them is wrong" in judged(3.0, audited=game(2.5), exact_lower=1.0, exact_upper=1.0).reason
-    assert "one of them is wrong" not in judged(3.0, audited=game(0.5), exact_lower=1.0, exact_upper=1.0).reason
-
-
 @pytest.mark.parametrize(
     "evidence",
     [
         {"exact_lower": 2.0, "exact_upper": 1.0}, {"exact_lower": math.nan}, {"exact_upper": -1.0}, {"delta": 2.0},
-        {"audited": game(0.5, delta=1e-3)},
+        {"audited": game(0.5, delta=1e-3)}, {"claimed": -1.0},
     ],
 )  # fmt: skip
 def test_evidence_that_contradicts_itself_is_refused(evidence):
     with pytest.raises(PrivacyError):
-        judged(1.0, **evidence)
-
-
-def test_a_negative_claim_is_refused():
-    with pytest.raises(PrivacyError, match="epsilon_claimed"):
-        judged(-1.0)
+        judged(**evidence)
 
 
 def test_verdicts_are_their_words():
@@ -202,15 +150,6 @@ def test_whatever_else_is_known_an_estimate_above_the_claim_is_not_consistent(en
         change_used=used, vacuous_above=100.0,
     )  # fmt: skip
     assert found.verdict is Verdict.UNDERPOWERED or not exceeds(estimate, claimed)
-
-
-def test_at_delta_zero_the_exact_loss_has_no_ceiling():
-    """Any transcript could have refuted: what did not is consistent, whatever the game could have proven."""
-    evidence = {"exact_lower": 9.0, "exact_upper": math.inf}
-    found = judged(9.0, delta=0.0, audited=game(0.5, reaches=4.0, delta=0.0), **evidence)
-    assert found.verdict is Verdict.CONSISTENT
-    assert "nothing is proven" in found.reason
-    assert judged(9.0, audited=game(0.5, reaches=4.0), **evidence).verdict is Verdict.UNDERPOWERED
 
 
 @pytest.mark.parametrize(("lower", "verdict"), [(7.8, Verdict.CONSISTENT), (6.0, Verdict.UNDERPOWERED)])

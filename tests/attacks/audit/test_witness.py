@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from attacks.audit import witness_values as plain
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.pair import Pair
 from attacks.audit.verdict import exceeds
 from attacks.audit.witness import best, candidate, find, itemize
 from attacks.audit.witness_values import Witness
@@ -32,14 +31,11 @@ from netsim.algorithms.planted_faults import (
 from netsim.claims import Adjacency, Clip
 from netsim.codecs import Float16, RandomK
 from netsim.errors import PrivacyError, TranscriptError
-from netsim.problems import LeastSquares, Problem, Tilted
-from netsim.problems.objective import direction
 from netsim.schedules import Constant, Geometric
 from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from scenarios.stages.worlds import worlds
-from tests.attacks.audit.test_end_to_end import record_pair
-from tests.attacks.auditing import quadratic_world
+from tests.attacks.auditing import quadratic_world, record_pair, turned_world
 from tests.worlds import ROUGH, changed, digits_problem, dp_recal, synthetic_problem
 
 CHUNK = 30
@@ -75,11 +71,7 @@ def shared():
 def planted(fault, sound=False):
     """Agent 1's gradient is clipped in both worlds, in opposite directions."""
     algorithm = fault(rounds=4, step=0.2, scale=0.8, bound=0.5, sound=sound)
-    parts = [LeastSquares(np.eye(9), np.full(9, float(i)), 0.5) for i in range(3)]
-    slope = 1e3 * direction(fault.shows, 9)
-    one, two = Tilted(parts[1], slope), Tilted(parts[1], -slope)
-    simulation = Simulation(Problem((parts[0], one, parts[2])), topology.ring(3), algorithm)
-    return simulation, Pair(1, (one, two), "the gradient of agent 1 turned round")
+    return turned_world(algorithm, 9, fault.shows)
 
 
 KINDS = {

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -43,8 +44,12 @@ def times(factor):
     return lambda value: [one * factor for one in value] if isinstance(value, list) else value * factor
 
 
-def parameters(tree):
-    return {name: tree["proof"]["algorithm"][name] for name in ("rounds", "step", "scale_x", "scale_y", "ratio")}
+def runs(tree, kind):
+    """The file's algorithm is this class with its parameters, and the code in which it is found."""
+    own = tree["proof"]["algorithm"]
+    parameters = {name: own[name] for name in ("rounds", "step", "scale_x", "scale_y", "ratio")}
+    tree["proof"]["algorithm"] = {"class": f"anywhere:{kind.__name__}", **parameters}
+    return SimpleNamespace(**{kind.__name__: kind})
 
 
 @dataclass(frozen=True)

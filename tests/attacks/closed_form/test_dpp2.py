@@ -8,29 +8,22 @@ from scipy import stats
 
 from attacks.closed_form.dpp2 import fit_relay, round_by_round, through_fitted_relay, through_relay
 from attacks.estimates import Evidence
-from attacks.inference import infer, inferred, through_probe
+from attacks.inference import inferred
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary, Around
 from netsim.algorithms import Dpp2, Recal
 from netsim.errors import AttackError
 from netsim.schedules import Constant, Geometric, UniformDraws
-from netsim.simulation import Run, Simulation
-from tests.worlds import ROUGH, simulated, synthetic_problem
+from netsim.simulation import Run
+from tests.worlds import ROUGH, heard
 
-PROBLEM = synthetic_problem()
 PLAIN = Dpp2(24, step=0.3, beta=0.1, rho=1.0, eta=UniformDraws(0.2, 0.9, seed=3))
 
 
 def noisy(scale: float, ratio: float, rounds: int = 24, **options) -> Dpp2:
     fading = Geometric(scale, ratio)
     return replace(PLAIN, rounds=rounds, scale_w=fading, scale_e=fading, **options)
-
-
-def heard(algorithm: Dpp2, replicas: int = 1, adversary: Adversary | None = None, **options) -> Run:
-    ears = adversary or Adversary()
-    graph = options.pop("graph", topology.ring(5))
-    return simulated(PROBLEM, graph, algorithm, adversaries=(ears,), replicas=replicas, **options).run()
 
 
 def truth_of(run: Run, agent: int, queries) -> np.ndarray:
@@ -71,7 +64,7 @@ def test_where_agents_start_hides_nothing():
 @pytest.mark.parametrize("scales", [(0.05, 0.05), (0.05, 0.0), (0.0, 0.05), (0.3, 0.01)])
 def test_known_eta_the_errors_are_independent_with_the_stated_deviation(scales):
     w, e = (Geometric(s, 0.9) if s else Constant(0.0) for s in scales)
-    run = heard(replace(PLAIN, rounds=12, scale_w=w, scale_e=e), 400)
+    run = heard(replace(PLAIN, rounds=12, scale_w=w, scale_e=e), replicas=400)
     for found in Evidence.each(through_relay(run.views[0]), law=None):
         error = found.gradients - truth_of(run, found.agent, found.queries)
         stated = found.stddev[:, None, :]
@@ -93,7 +86,7 @@ def test_each_agents_noise_weighs_its_own_readings():
     factors = {
         "agent_scale_w": (1, 3, 0.3, 1, 2), "agent_scale_e": (2, 0.5, 1, 4, 1), "agent_ratio": (1, 0.9, 1, 0.8, 1),
     }  # fmt: skip
-    run = heard(noisy(0.05, 0.9, 12, **factors), 60)
+    run = heard(noisy(0.05, 0.9, 12, **factors), replicas=60)
     fit = fit_relay(run.views[0])
     for agent, found in enumerate(Evidence.each(through_relay(run.views[0]), law=None)):
         error = found.gradients - truth_of(run, agent, found.queries)
@@ -109,19 +102,8 @@ def test_an_outsider_that_fits_eta_is_chosen_by_name():
     assert score_gradients(found, run.truth).worst < 1e-8
 
 
-def test_it_is_what_a_probe_finds():
-    run = heard(noisy(0.05, 0.9, 10), 3)
-    probed = {(e.agent, e.query): e for e in through_probe(run.views[0])}
-    own = infer(run.views[0])
-    assert len(own) == len(probed)
-    for e in own:
-        other = probed[e.agent, e.query]
-        np.testing.assert_allclose(e.gradient, other.gradient, atol=1e-8)
-        assert e.stddev == pytest.approx(other.stddev, rel=1e-6)
-
-
 def test_all_eta_at_once_is_as_good_as_it_says_as_are_its_gradients_and_one_at_a_time_drifts():
-    run = heard(noisy(0.1, 0.8), 12)
+    run = heard(noisy(0.1, 0.8), replicas=12)
     fit = fit_relay(run.views[0])
     truth = eta_of(run)
     known = fit.identifiable
@@ -145,10 +127,10 @@ def test_all_eta_at_once_is_as_good_as_it_says_as_are_its_gradients_and_one_at_a
 
 
 def test_one_laplace_noise_alone_has_its_own_law():
-    run = heard(replace(PLAIN, rounds=6, scale_w=Constant(0.2)), 300)
+    run = heard(replace(PLAIN, rounds=6, scale_w=Constant(0.2)), replicas=300)
     found = Evidence.each(through_relay(run.views[0]), law=None)[0]
     assert not found.stddev[:, 0].any()  # z holds no noise: exact whatever y holds
-    other = heard(replace(PLAIN, rounds=6, scale_w=Constant(1e6), scale_e=Constant(0.2)), 300)
+    other = heard(replace(PLAIN, rounds=6, scale_w=Constant(1e6), scale_e=Constant(0.2)), replicas=300)
     found = Evidence.each(through_relay(other.views[0]), law=None)[0]
     error = found.gradients - truth_of(other, found.agent, found.queries)
     assert stats.kstest(error.ravel(), stats.laplace(scale=0.2).cdf).pvalue > 1e-3
@@ -166,7 +148,7 @@ def test_what_was_heard_in_part():
 
 
 def test_what_is_no_dpp2_is_refused():
-    run = Simulation(PROBLEM, topology.ring(5), Recal(0.5, activations=5), adversaries=(Adversary(),)).run()
+    run = heard(Recal(0.5, activations=5))
     for attack in (through_relay, fit_relay, round_by_round):
         with pytest.raises(AttackError, match="not DPP²"):
             attack(run.views[0])

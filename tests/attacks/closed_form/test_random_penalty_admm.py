@@ -12,19 +12,15 @@ from netsim.adversary import Adversary, Around
 from netsim.algorithms import PrivateGradientDescent, RandomPenaltyAdmm
 from netsim.errors import AttackError
 from netsim.schedules import Constant, Geometric
-from netsim.simulation import Run, Simulation
-from tests.worlds import ROUGH, simulated, synthetic_problem
-
-PROBLEM = synthetic_problem()
+from netsim.simulation import Run
+from tests import worlds
+from tests.worlds import ROUGH
 
 
 def heard(scale: float, replicas=1, rounds=12, adversary=None, graph=None, factors=(), **options) -> Run:
     law = Geometric(scale, 1 / 1.02) if scale else Constant(0.0)
     algorithm = RandomPenaltyAdmm(rounds, 10.0, 0.5, law, factors)
-    return simulated(
-        PROBLEM, graph or topology.ring(5), algorithm, adversaries=(adversary or Adversary(),),
-        replicas=replicas, **options,
-    ).run()  # fmt: skip
+    return worlds.heard(algorithm, adversary, graph, replicas=replicas, **options)
 
 
 def error_of(run: Run, found) -> np.ndarray:
@@ -125,8 +121,6 @@ def test_what_was_heard_in_part():
 
 
 def test_another_algorithm_is_refused():
-    other = Simulation(
-        PROBLEM, topology.ring(5), PrivateGradientDescent(3, Constant(0.1)), adversaries=(Adversary(),)
-    ).run()
+    other = worlds.heard(PrivateGradientDescent(3, Constant(0.1)))
     with pytest.raises(AttackError, match="not random-penalty ADMM"):
         through_penalties(other.views[0])

@@ -6,7 +6,7 @@ statistics are standard normal for large n. Each test is at false-alarm probabil
 rounds and pairs of rounds; seeds are fixed.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -16,7 +16,6 @@ from scipy import stats
 from attacks.closed_form.descent import through_differences
 from attacks.estimates import Evidence
 from attacks.inference import evidence, infer, probed
-from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import (
     DAdmm,
@@ -36,8 +35,7 @@ from netsim.mechanisms import Gaussian
 from netsim.node import Node
 from netsim.problems import L1
 from netsim.schedules import Constant, Geometric
-from netsim.simulation import Simulation
-from tests.worlds import synthetic_problem
+from tests.worlds import heard, synthetic_problem
 
 ALPHA = 1e-3
 KURTOSIS = {"laplace": 3.0, "gaussian": 0.0}
@@ -59,10 +57,7 @@ NOISY = {
 
 @cache
 def ran(algorithm, adversary=DOOR, replicas=REPLICAS, seed=0):
-    problem = synthetic_problem()
-    return Simulation(
-        problem, topology.ring(5), algorithm, adversaries=(adversary,), replicas=replicas, seed=seed
-    ).run()
+    return heard(algorithm, adversary, replicas=replicas, seed=seed)
 
 
 def errors_of(found, run, queries):
@@ -85,6 +80,15 @@ def scores(error, covariance, mixing, kurtosis):
     return each, joint, cross[np.triu_indices(rounds, 1)]
 
 
+def checked(found, run):
+    """How many gradients a probe identified, whose errors are as it states."""
+    kept = np.flatnonzero(found.identifiable)
+    if len(kept):
+        error = errors_of(found, run, range(len(found.identifiable)))[kept]
+        check(error, found.covariance[np.ix_(kept, kept)][..., 0], found.mixing[kept][..., 0], found.laws)
+    return len(kept)
+
+
 def check(error, covariance, mixing, laws) -> None:
     each, joint, cross = scores(error, covariance, mixing, np.array([KURTOSIS[law] for law in laws]))
     assert np.max(np.abs(each)) < stats.norm.isf(ALPHA / 2 / len(each))
@@ -99,23 +103,18 @@ class TestProbed:
     def test_of_every_round_and_of_all_jointly_and_it_would_notice_a_tenth(self, name):
         run = ran(NOISY[name])
         found = probed(run.views[0], 1)
+        assert checked(found, run) >= ROUNDS - 1
         kept = np.flatnonzero(found.identifiable)
-        assert len(kept) >= ROUNDS - 1
-        error = errors_of(found, run, range(len(found.identifiable)))[kept]
         covariance = found.covariance[np.ix_(kept, kept)][..., 0]
         mixing = found.mixing[kept][..., 0]
         np.testing.assert_allclose(mixing @ mixing.T, covariance, rtol=1e-7, atol=1e-12 * np.max(covariance))
-        check(error, covariance, mixing, found.laws)
         # Ten per cent more noise than is stated is far outside what chance allows.
         error = 1.1 * errors_of(found, run, range(len(found.identifiable)))[kept]
         kurtosis = np.array([KURTOSIS[law] for law in found.laws])
-        _, joint, _ = scores(
-            error, found.covariance[np.ix_(kept, kept)][..., 0], found.mixing[kept][..., 0], kurtosis
-        )
+        _, joint, _ = scores(error, covariance, mixing, kurtosis)
         assert joint > stats.norm.isf(ALPHA / 2)
 
 
-@dataclass(frozen=True)
 class Leaning(Algorithm):
     """Objective perturbation around a point that is private: it leans on a gradient that is told with noise."""
 
@@ -131,12 +130,8 @@ class Leaning(Algorithm):
 def test_a_perturbed_objective_whose_center_is_private():
     run = ran(Leaning())
     found = probed(run.views[0], 1)
-    kept = np.flatnonzero(found.identifiable)
-    assert len(kept) == 2 * ROUNDS - 1
-    error = errors_of(found, run, range(len(found.identifiable)))[kept]
-    covariance = found.covariance[np.ix_(kept, kept)][..., 0]
-    assert covariance[0, 1] == pytest.approx(-0.3 / 0.4 * 0.1**2)
-    check(error, covariance, found.mixing[kept][..., 0], found.laws)
+    assert checked(found, run) == 2 * ROUNDS - 1
+    assert found.covariance[0, 1, 0] == pytest.approx(-0.3 / 0.4 * 0.1**2)
 
 
 LOSSY = NOISY | {
@@ -151,15 +146,7 @@ LOSSY = NOISY | {
 def test_taps_that_lose_packets(name):
     """Noise of releases that were not heard, and values of any size that were not: what is left is as is stated."""
     run = ran(LOSSY[name], Adversary("ears", "all", capture_loss=0.25))
-    some = 0
-    for agent in range(5):
-        found = probed(run.views[0], agent)
-        kept = np.flatnonzero(found.identifiable)
-        some += len(kept)
-        if len(kept):
-            error = errors_of(found, run, range(len(found.identifiable)))[kept]
-            check(error, found.covariance[np.ix_(kept, kept)][..., 0], found.mixing[kept][..., 0], found.laws)
-    assert some >= 2
+    assert sum(checked(probed(run.views[0], agent), run) for agent in range(5)) >= 2
 
 
 @pytest.mark.parametrize("adversary", [DOOR, Adversary("insider", insiders=(0, 2)), Adversary("ears", "all")])
@@ -255,8 +242,7 @@ class TestEvidence:
 
     def test_where_both_refuse_both_say_why(self):
         problem = replace(synthetic_problem(), regularizer=L1(0.05))
-        algorithm = PrivateGradientDescent(6, Constant(0.05))
-        run = Simulation(problem, topology.ring(5), algorithm, adversaries=(Adversary("ears", "all"),)).run()
+        run = heard(PrivateGradientDescent(6, Constant(0.05)), problem=problem)
         with pytest.raises(AttackError, match=r"no affine function.*; and otherwise: r ≠ 0"):
             infer(run.views[0])
         with pytest.raises(AttackError, match=r"is no affine function.*; and otherwise: r ≠ 0"):

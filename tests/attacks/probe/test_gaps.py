@@ -29,18 +29,11 @@ from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian
 from netsim.node import Node
 from netsim.schedules import Constant
-from tests.worlds import simulated, synthetic_problem
+from tests.worlds import heard
 
 ROUNDS = 12
 DESCENT = PrivateGradientDescent(ROUNDS, Constant(0.05))
 ALL = Adversary("ears", "all")
-
-
-def ran(algorithm: Algorithm, adversary: Adversary, graph=None, problem=None, **options):
-    problem = problem or synthetic_problem()
-    return simulated(
-        problem, graph or topology.ring(problem.agents), algorithm, adversaries=(adversary,), **options
-    ).run()
 
 
 def worst(found, run) -> float:
@@ -69,8 +62,8 @@ class TestExchanges:
 
         g^4 is in x^5 only, and g^5 in x^6 beside x^5.
         """
-        view = ran(DESCENT, ALL).views[0]
-        run = ran(DESCENT, ALL)
+        view = heard(DESCENT, ALL).views[0]
+        run = heard(DESCENT, ALL)
         gone = cut(view, lambda row: row.sender == 1 and row.number == 5)
         found = probed(gone, 1)
         assert sum(row.size == NOT_RECORDED for row in Surroundings(gone).rows(1)) == 1
@@ -81,7 +74,7 @@ class TestExchanges:
         assert np.flatnonzero(~found.located).tolist() == [5]
 
     def test_a_message_that_was_lost_hides_the_gradient_of_its_round_and_a_prior_on_it_makes_an_estimate(self):
-        run = ran(DESCENT, ALL)
+        run = heard(DESCENT, ALL)
         gone = cut(run.views[0], lambda row: row.sender == 2 and row.number == 3)
         found = probed(gone, 1)
         assert [(gap.sender, gap.number, gap.name) for gap in found.gaps] == [(2, 3, "x")]
@@ -101,14 +94,14 @@ class TestExchanges:
     def test_a_link_that_nobody_taps_costs_nothing_where_the_neighbor_is_heard_elsewhere(self):
         """What agent 2 tells its other neighbor it tells agent 1 too."""
         links = ((0, 1), (2, 3), (3, 4), (0, 4))
-        run = ran(DESCENT, Adversary("ears", links))
+        run = heard(DESCENT, Adversary("ears", links))
         found = probed(run.views[0], 1)
         assert found.identifiable.tolist() == [True] * (ROUNDS - 1) + [False]
         assert worst(found, run) < 1e-12
 
     def test_a_neighbor_that_is_never_heard_hides_every_gradient_that_is_mixed_with_it(self):
         graph = topology.star(5)
-        run = ran(DESCENT, Adversary("ears", ((0, 1), (0, 2), (0, 3))), graph)
+        run = heard(DESCENT, Adversary("ears", ((0, 1), (0, 2), (0, 3))), graph)
         hub, leaf = probed(run.views[0], 0), probed(run.views[0], 1)
         assert not hub.identifiable.any()
         assert hub.rank == 0
@@ -118,7 +111,7 @@ class TestExchanges:
     @pytest.mark.parametrize("ears", [ALL, Adversary("door", links=(), nodes=(1,))], ids=["links", "a door"])
     def test_a_tap_that_begins_late(self, ears):
         """All states before it are unknown, and sent states need none of them."""
-        run = ran(DESCENT, ears)
+        run = heard(DESCENT, ears)
         late = cut(run.views[0], lambda row: row.number < 6)
         found = probed(late, 1)
         assert np.flatnonzero(found.identifiable).tolist() == [6, 7, 8, 9, 10]
@@ -127,7 +120,7 @@ class TestExchanges:
     def test_a_tap_that_begins_late_at_an_algorithm_that_remembers(self):
         """EXTRA's dual and NIDS's gradient are unknown at first: one difference is needed to be rid of them."""
         for algorithm in (Extra(ROUNDS, 0.05), Nids(ROUNDS, 0.05)):
-            run = ran(algorithm, ALL)
+            run = heard(algorithm, ALL)
             found = probed(cut(run.views[0], lambda row: row.number < 6), 1)
             # everything later hangs on the dual, which is unknown for ever
             assert not found.identifiable.any()
@@ -138,7 +131,7 @@ class TestExchanges:
     @pytest.mark.parametrize("seed", [0, 1, 2])
     def test_taps_that_lose_packets(self, algorithm, seed):
         """Whatever is lost: what is called identifiable is exact, and what is not is open."""
-        run = ran(algorithm, Adversary("ears", "all", capture_loss=0.4), seed=seed)
+        run = heard(algorithm, Adversary("ears", "all", capture_loss=0.4), seed=seed)
         for agent in range(5):
             found = probed(run.views[0], agent)
             if found.identifiable.any():
@@ -178,7 +171,7 @@ class Told(Algorithm):
 
 
 def test_a_release_is_taken_from_the_message_that_was_heard():
-    view = ran(Told(), ALL).views[0]
+    view = heard(Told(), ALL).views[0]
     found = probed(cut(view, lambda row: row.sender == 1 and row.number % 2 == 0), 1)
     assert found.identifiable.all()
     assert found.stddev == pytest.approx(0.3)
@@ -186,7 +179,7 @@ def test_a_release_is_taken_from_the_message_that_was_heard():
 
 
 def test_where_what_was_not_heard_bends_the_map_it_is_refused():
-    view = ran(NeighborRange(6, Constant(0.05), Constant(0.1)), ALL).views[0]
+    view = heard(NeighborRange(6, Constant(0.05), Constant(0.1)), ALL).views[0]
     with pytest.raises(AttackError, match="its gradients and what was not observed"):
         probed(cut(view, lambda row: row.sender == 2 and row.number == 3), 1)
 
@@ -194,7 +187,7 @@ def test_where_what_was_not_heard_bends_the_map_it_is_refused():
 class TestDoors:
     def test_one_of_which_the_agent_sent_nothing(self):
         """It has asked, and nothing of it was heard."""
-        run = ran(IcAdmm(5, penalty=1.0, proximal=2.0), Adversary("door", links=(), nodes=(1,)))
+        run = heard(IcAdmm(5, penalty=1.0, proximal=2.0), Adversary("door", links=(), nodes=(1,)))
         found = probed(cut(run.views[0], lambda row: row.event == "sent"), 1)
         assert found.identifiable.tolist() == [False]
         assert (found.rank, found.condition, found.exact.tolist()) == (0, np.inf, [False])
@@ -210,7 +203,7 @@ class TestTokens:
     @pytest.mark.few(1)
     @pytest.mark.parametrize("algorithm", ALGORITHMS)
     def test_taps_that_lose_packets(self, algorithm):
-        run = ran(algorithm, Adversary("ears", "all", capture_loss=0.05), self.GRAPH)
+        run = heard(algorithm, Adversary("ears", "all", capture_loss=0.05), self.GRAPH)
         some = 0
         for agent in range(5):
             found = probed(run.views[0], agent)
@@ -222,7 +215,7 @@ class TestTokens:
 
     def test_a_missed_token_costs_recal_two_gradients_and_not_all_that_follow(self):
         """What it sent then is x⁺ = x − u − β(x − y), known, and u⁺; the next visit's x⁺ tells y⁺, hence u⁺ too."""
-        run = ran(Recal(0.4, activations=120), ALL, self.GRAPH)
+        run = heard(Recal(0.4, activations=120), ALL, self.GRAPH)
         own = [e.query for e in through_duals(run.views[0]) if e.agent == 2]
         gone = cut(run.views[0], lambda row: row.sender == 2 and row.number == 8)
         found = probed(gone, 2)
@@ -236,13 +229,13 @@ class TestTokens:
     @pytest.mark.parametrize("algorithm", [ALGORITHMS[0], ALGORITHMS[1]])
     def test_a_tap_that_begins_late_tells_all_gradients_but_for_one_unknown_state(self, algorithm):
         """What an agent had added up before stays unknown, and with it every gradient, by one vector in all."""
-        view = ran(algorithm, ALL, self.GRAPH).views[0]
+        view = heard(algorithm, ALL, self.GRAPH).views[0]
         late = replace(view, transcript=type(view.transcript)(tuple(view.transcript)[20:], view.replicas))
         assert through_probe(late) == []
         for agent in range(5):
             found = probed(late, agent)
-            heard = [row.number for row in Surroundings(late).rows(agent) if row.size != NOT_RECORDED]
-            whole = sum(heard.count(visit) == 2 for visit in set(heard))
+            observed = [row.number for row in Surroundings(late).rows(agent) if row.size != NOT_RECORDED]
+            whole = sum(observed.count(visit) == 2 for visit in set(observed))
             assert 8 <= whole < len(found.gradients)
             assert found.rank == whole - 1
             TestExchanges.check_open(late, agent)
@@ -251,7 +244,7 @@ class TestTokens:
     def test_links_on_some_of_the_graph(self, clock_error):
         """Where the order of what was heard is not sure, no token is taken for another one."""
         ears = Adversary("ears", ((0, 1), (1, 2), (0, 2), (3, 4), (1, 3), (1, 4)), clock_error=clock_error)
-        run = ran(Walkman(penalty=4.0, activations=120), ears, self.GRAPH)
+        run = heard(Walkman(penalty=4.0, activations=120), ears, self.GRAPH)
         for e in through_probe(run.views[0]):
             asked = run.truth.queries[e.agent][e.query].gradient
             assert np.linalg.norm(e.gradient - asked) < 1e-8 * np.linalg.norm(asked)

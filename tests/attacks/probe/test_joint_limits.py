@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pytest
 
 from attacks.probe import Constant, RandomWalk, probe_network
@@ -10,18 +9,13 @@ from attacks.probe import mapping as sizes
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, DpAdmm, PrivateGradientDescent, Recal, Walkman
-from netsim.claims import Clip
-from netsim.codecs import Float32
 from netsim.errors import AttackError, ScenarioError
-from netsim.mechanisms import UniformModulo
 from netsim.network.laws import UniformDelay
 from netsim.network.links import ExchangePolicy, LinkLaw
 from netsim.node import Node
-from netsim.problems import L1
 from netsim.transcript import Transcript
-from tests.attacks.probe.joint_worlds import GRAPH, Proximal, Shifted, ran, step
+from tests.attacks.probe.joint_worlds import GRAPH, Proximal, ran, step
 from tests.attacks.probe.scripted import worst
-from tests.worlds import synthetic_problem
 
 
 class TestTokens:
@@ -63,7 +57,6 @@ class TestOrders:
             probe_network(replace(blind, transcript=Transcript(rows, 1)))
 
 
-@dataclass(frozen=True)
 class InOrder(Algorithm):
     """The hub tells a sum in which the first to come counts most."""
 
@@ -80,7 +73,6 @@ class InOrder(Algorithm):
 class TestRefusals:
     @pytest.mark.parametrize("links", [(GRAPH.edges[2],), "all"])
     def test_messages_that_came_in_an_order_that_nobody_saw_and_that_matters(self, links):
-        @dataclass(frozen=True)
         class Gossip(Algorithm):
             async def run(self, node: Node) -> None:
                 node.broadcast(x=await node.gradient(node.zeros()))
@@ -107,24 +99,10 @@ class TestRefusals:
         with pytest.raises(AttackError, match="depends on private coins"):
             probe_network(ran(Lazy(), Adversary()).views[0])
 
-    def test_what_an_l1_makes_is_no_affine_function(self):
-        problem = replace(synthetic_problem(8, dimension=4), regularizer=L1(0.05))
-        with pytest.raises(AttackError, match="no affine function"):
-            probe_network(ran(Proximal(regularized=True), problem=problem).views[0])
-
-    def test_a_clip_that_hidden_gradients_may_reach(self):
-        algorithm = PrivateGradientDescent(6, step(0.05), clip=Clip(0.05, "l2"))
-        with pytest.raises(AttackError, match="no affine function"):
-            probe_network(ran(algorithm).views[0])
-
     def test_exchanges_with_a_deadline(self):
         run = ran(PrivateGradientDescent(4, step(0.05)), exchange_policy=ExchangePolicy(0.5))
         with pytest.raises(AttackError, match="exchanges may end without some messages"):
             probe_network(run.views[0])
-
-    def test_a_lossy_codec(self):
-        with pytest.raises(AttackError, match="changes what is sent"):
-            probe_network(ran(PrivateGradientDescent(4, step(0.05)), codec=Float32()).views[0])
 
     def test_a_message_that_somebody_altered(self):
         """Seen with two contents: as it went on the air, and as it was delivered."""
@@ -134,20 +112,6 @@ class TestRefusals:
         rows[place] = rows[place]._replace(values={"x": rows[place].values["x"] + 1.0})
         with pytest.raises(AttackError, match=r"exchange message 2 of agent \d was seen with two contents"):
             probe_network(replace(view, transcript=Transcript(rows, 1)))
-
-    def test_shares_modulo_p(self):
-        @dataclass(frozen=True)
-        class Shares(Algorithm):
-            async def run(self, node: Node) -> None:
-                gradient = await node.gradient(node.zeros())
-                await node.exchange(share=node.privatize(np.rint(gradient), UniformModulo(97)))
-
-        with pytest.raises(AttackError, match=r"releases a share modulo 97 \(UniformModulo\)"):
-            probe_network(ran(Shares()).views[0])
-
-    def test_noise_whose_amount_is_private(self):
-        with pytest.raises(AttackError, match=r"noise agent \d puts on its release 0 depends on the gradients"):
-            probe_network(ran(Shifted(private_width=True)).views[0])
 
     def test_combinations_of_what_was_assumed(self):
         found = probe_network(ran(PrivateGradientDescent(4, step(0.05))).views[0], gradients=Constant())

@@ -153,26 +153,6 @@ class TestWithNoise:
         assert max(places) < 1 - 1e-4 / len(places)
         assert found.degrees == pytest.approx(0, abs=1e-6) or found.misfit == pytest.approx(1, abs=0.2)
 
-    def test_laplace_noise_counts_with_its_variance(self):
-        run = ran(PrivateGradientDescent(6, step(0.5), step(0.2)), Adversary(), replicas=400)
-        found = probe_network(run.views[0])
-        assert {law for victim in found.agents.values() for law in victim.law[:5]} == {"laplace"}
-        truth = given(run)
-        for i, p in found.agents.items():
-            error = (p.gradients[:5] - truth[i][:5]) / p.stddev[:5, None]
-            assert np.mean(error**2) == pytest.approx(1, rel=0.1)
-
-    @pytest.mark.slow
-    def test_noise_over_many_orders_of_magnitude(self):
-        run = ran(DiaDSP(25, 0.02, 1.0, 1.0, 0.4), Adversary(), replicas=100)
-        found = probe_network(run.views[0])
-        truth = given(run)
-        for i, queries in found.seen.items():
-            kept = list(queries)
-            error = (found.agents[i].gradients[kept] - truth[i][kept]) / found.agents[i].stddev[kept][:, None]
-            assert np.sqrt(np.mean(error**2, axis=(1, 2))).min() > 0.8
-            assert np.sqrt(np.mean(error**2, axis=(1, 2))).max() < 1.2
-
     def test_a_random_walk_makes_errors_smaller_and_states_them_rightly(self):
         """Gradients that do walk: the posterior covariance is that of the errors, and smaller than without."""
         agents, queries, replicas = 5, 6, 300
@@ -199,16 +179,6 @@ class TestWithNoise:
 
         assert misfit(True) == pytest.approx(1, abs=0.1)
         assert misfit(False) > 100
-
-    @pytest.mark.parametrize("adversary", [SOME, Adversary("all")], ids=lambda a: a.name)
-    def test_the_mean_of_noise_is_taken_out(self, adversary):
-        run = ran(Shifted(), adversary, replicas=400)
-        found = probe_network(run.views[0])
-        truth = given(run)
-        for i, queries in found.seen.items():
-            kept = list(queries)
-            error = (found.agents[i].gradients[kept] - truth[i][kept]) / found.agents[i].stddev[kept][:, None]
-            assert np.abs(np.mean(error, axis=(1, 2))).max() < 5 / (400 * 4) ** 0.5
 
     def test_a_release_that_is_missed_and_sent_again_is_known_where_it_was_missed(self):
         """Agents tell the same noisy value twice; the first is never heard."""
@@ -238,7 +208,8 @@ class TestWithNoise:
 class TestAgainstTheProbeOfOneAgent:
     @pytest.mark.few(2)
     @pytest.mark.parametrize("algorithm", [
-        Noisy(6, 0.3), Summed(6, 0.3), Proximal(0.2), GradientTracking(6, 0.02), DiaDSP(20, 0.02, 1.0, 1.0, 0.4),
+        Noisy(6, 0.3), Summed(6, 0.3), Proximal(0.2), Shifted(), Shifted(hidden=True),
+        GradientTracking(6, 0.02), DiaDSP(20, 0.02, 1.0, 1.0, 0.4),
     ], ids=lambda a: type(a).__name__)  # fmt: skip
     def test_the_same_estimates_and_the_same_covariance(self, algorithm):
         run = ran(algorithm, Adversary("door", links=(), nodes=(1,)), replicas=3)

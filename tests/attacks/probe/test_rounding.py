@@ -10,16 +10,11 @@ from netsim.algorithms import DiaDSP, Dpp2, GradientTracking, Nids, PrivateGradi
 from netsim.schedules import Constant, Geometric
 from netsim.settings import Recording
 from netsim.simulation import Simulation
-from tests.worlds import synthetic_problem
+from tests.worlds import heard, synthetic_problem
 
 DOOR = Adversary("door", links=(), nodes=(1,))
 SHRINKING = PrivateGradientDescent(16, Geometric(0.5, 0.2))
 """η falls to 2e-11: what it multiplies is lost among the digits of x."""
-
-
-def ran(algorithm, seed=0):
-    problem = synthetic_problem()
-    return Simulation(problem, topology.ring(5), algorithm, adversaries=(DOOR,), seed=seed).run()
 
 
 def errors(found, run):
@@ -28,7 +23,7 @@ def errors(found, run):
 
 
 def test_what_a_small_step_makes_of_rounding_is_stated_and_is_the_deviation_of_what_is_not_exact():
-    run = ran(SHRINKING)
+    run = heard(SHRINKING, DOOR)
     found = probed(run.views[0], 1)
     assert found.identifiable.tolist() == [True] * 15 + [False]
     error, stated = errors(found, run)[:-1], found.rounding[:-1]
@@ -55,7 +50,7 @@ def test_what_a_small_step_makes_of_rounding_is_stated_and_is_the_deviation_of_w
 ])  # fmt: skip
 @pytest.mark.parametrize("seed", [0, 1])
 def test_long_runs_stay_within_what_is_stated(algorithm, seed):
-    run = ran(algorithm, seed)
+    run = heard(algorithm, DOOR, seed=seed)
     found = probed(run.views[0], 1)
     kept = found.identifiable
     error, stated = errors(found, run)[kept], found.rounding[kept]
@@ -86,7 +81,7 @@ def test_noise_that_fades_by_many_digits_is_stated_right(algorithm):
     GradientTracking(22, 0.02, Geometric(1.0, 0.1), Geometric(1.0, 0.1)),
 ])  # fmt: skip
 def test_noise_that_counts_as_none_counts_as_rounding(algorithm):
-    found = probed(ran(algorithm).views[0], 1)
+    found = probed(heard(algorithm, DOOR).views[0], 1)
     deviation = np.max(np.linalg.norm(found.mixing, axis=1), axis=-1)
     stated = np.hypot(np.max(found.stddev, axis=-1), found.rounding)
     assert np.all(deviation[found.identifiable] <= (1 + 1e-6) * stated[found.identifiable])

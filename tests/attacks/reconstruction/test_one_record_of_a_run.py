@@ -1,5 +1,7 @@
 """One record from its gradients: exact, honest about noise, and never by an oracle's help."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,14 @@ from attacks.inference import GradientEstimate, infer
 from attacks.reconstruction import Case, Evidence, Known, Prior
 from attacks.reconstruction.one_record import OneRecord
 from attacks.score import score_image
+from netsim.algorithms import Recal
 from netsim.errors import AttackError
 from netsim.models import MLP
 from netsim.problems import LogisticLoss, load
 from tests.worlds import ROUGH, digits_problem, dp_recal, synthetic_problem, tapped_ring
+
+PROBLEM = digits_problem(records=1)
+PUBLIC = tapped_ring(PROBLEM, dp_recal(PROBLEM, "sent_state")).public()
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +32,9 @@ def rebuild(estimates, public, prior):
 
 
 def images(reading, prior, per_agent=30, **options):
-    from netsim.algorithms import Recal
-
-    problem = digits_problem(records=1)
-    step = 1 / (problem.smoothness + 1)
-    algorithm = Recal(step=step, activations=300) if reading == "recal" else dp_recal(problem, reading, per_agent)
-    run = tapped_ring(problem, algorithm, links=ROUGH, **options).run()
+    step = 1 / (PROBLEM.smoothness + 1)
+    algorithm = Recal(step=step, activations=300) if reading == "recal" else dp_recal(PROBLEM, reading, per_agent)
+    run = tapped_ring(PROBLEM, algorithm, links=ROUGH, **options).run()
     estimates = infer(run.views[0])
     return [
         score_image(rebuild([e for e in estimates if e.agent == i], run.views[0].public, prior), run.truth, prior)
@@ -69,19 +72,15 @@ def test_closed_form_at_any_point(label, scale, prior):
     record = np.abs(rng.standard_normal(64))
     y = scale * rng.standard_normal(64) / 8
     y = -y if label * record @ y > 0 else y
-    problem = digits_problem(records=1)
-    public = tapped_ring(problem, dp_recal(problem, "as_deployable")).public()
-    rebuilt = rebuild(exact_estimates(record, label, [y]), public, prior)
+    rebuilt = rebuild(exact_estimates(record, label, [y]), PUBLIC, prior)
     np.testing.assert_allclose(rebuilt.features[0, 0], record, atol=1e-10)
-    assert rebuilt.labels(public.model)[0, 0] == label
+    assert rebuilt.labels(PUBLIC.model)[0, 0] == label
 
 
 def test_little_noise_is_overcome_and_much_noise_gives_the_prior(prior):
     """The posterior mode between its two ends, on the same record."""
     rng = np.random.default_rng(1)
-    problem = digits_problem(records=1)
-    public = tapped_ring(problem, dp_recal(problem, "sent_state")).public()
-    record, label = problem.objectives[0].features[0], float(problem.objectives[0].labels[0])
+    record, label = PROBLEM.objectives[0].features[0], float(PROBLEM.objectives[0].labels[0])
     points = 0.1 * rng.standard_normal((10, 64))
     clean = exact_estimates(record, label, points)
     errors = []
@@ -90,28 +89,23 @@ def test_little_noise_is_overcome_and_much_noise_gives_the_prior(prior):
             e._replace(gradient=e.gradient + deviation * rng.standard_normal((1, 64)), stddev=deviation)
             for e in clean
         ]
-        rebuilt = rebuild(noisy, public, prior)
+        rebuilt = rebuild(noisy, PUBLIC, prior)
         errors.append(float(np.mean((rebuilt.features - record) ** 2)))
-    guess = float(np.mean((prior.mean[int(rebuilt.labels(public.model)[0, 0])] - record) ** 2))
+    guess = float(np.mean((prior.mean[int(rebuilt.labels(PUBLIC.model)[0, 0])] - record) ** 2))
     assert errors[0] < 1e-4 < errors[1] < guess
     assert errors[2] == pytest.approx(guess, rel=1e-3)
 
 
 def test_refusals(prior):
-    problem = digits_problem(records=1)
-    simulation = tapped_ring(problem, dp_recal(problem, "sent_state"))
-    public = simulation.public()
     with pytest.raises(AttackError, match="no gradient estimate"):
         Evidence.of([])
-    from dataclasses import replace
-
     estimate = exact_estimates(np.ones(64), 1.0, [np.zeros(64)])
     with pytest.raises(AttackError, match=r"\(ridge\) are no mean of one public loss"):
-        rebuild(estimate, replace(public, loss="ridge", model=None), prior)
+        rebuild(estimate, replace(PUBLIC, loss="ridge", model=None), prior)
     with pytest.raises(AttackError, match="a linear or logistic or softmax model, and this is mlp"):
-        rebuild(estimate, replace(public, model=MLP((64, 3, 2))), prior)
+        rebuild(estimate, replace(PUBLIC, model=MLP((64, 3, 2))), prior)
     with pytest.raises(AttackError, match="one record, and agent 0 has 2"):
-        rebuild(estimate, replace(public, records=(2,) * 8), prior)
+        rebuild(estimate, replace(PUBLIC, records=(2,) * 8), prior)
     many = tapped_ring(synthetic_problem(), dp_recal(synthetic_problem(), "sent_state")).run()
     with pytest.raises(AttackError, match="exactly one"):
-        score_image(rebuild(estimate, public, prior), many.truth, prior)
+        score_image(rebuild(estimate, PUBLIC, prior), many.truth, prior)

@@ -6,22 +6,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from attacks.replay import replay
 from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent, Recal
-from netsim.errors import ProtocolError, TranscriptError
+from netsim.errors import TranscriptError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.network.links import LinkLaw
+from netsim.problems import L1, Problem
 from netsim.schedules import Constant
-from tests.worlds import READINGS, ROUGH, coins, digits_problem, dp_recal, synthetic_problem, tapped_ring
+from tests.attacks.auditing import record_pair, replayed
+from tests.worlds import READINGS, ROUGH, digits_problem, dp_recal, synthetic_problem, tapped_ring
 
 
 def private_descent():
     return PrivateGradientDescent(15, Constant(0.3), Constant(0.1), Clip(0.2))
-
-
-def adjacent(problem, agent):
-    own = problem.objectives[agent]
-    return own.with_record(0, -own.features[0], float(own.labels[0]))
 
 
 @pytest.mark.few(4)
@@ -30,7 +26,7 @@ def adjacent(problem, agent):
 def test_truth_reproduces_every_value_to_the_last_bit(reading, law):
     problem = digits_problem()
     run = tapped_ring(problem, dp_recal(problem, reading, 40), links=law, replicas=7, seed=3).run()
-    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1), run.truth.releases[1])
+    found = replayed(run, granted=True)
     assert found.identical
     assert found.sendings[-1].activation == run.activations[1] > 3
     sent = [row for row in run.views[0].transcript.at_node(1) if row.event == "sent"]
@@ -42,10 +38,9 @@ def test_truth_reproduces_every_value_to_the_last_bit(reading, law):
 
 
 def test_recal_and_descent_are_reproduced_too():
-    problem = synthetic_problem()
     for algorithm in (Recal(step=0.5, activations=80), private_descent()):
-        run = tapped_ring(problem, algorithm, links=ROUGH, replicas=3).run()
-        found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+        run = tapped_ring(synthetic_problem(), algorithm, links=ROUGH, replicas=3).run()
+        found = replayed(run)
         assert found.identical
         assert len(found.comparisons) + len(found.releases) > 10
 
@@ -54,7 +49,7 @@ def test_a_wrong_hypothesis_shows_where_nothing_covers():
     """As deployable: u is covered by noise, x is not from the second activation on."""
     problem = digits_problem()
     run = tapped_ring(problem, dp_recal(problem, "as_deployable"), replicas=2).run()
-    found = replay(run.views[0], 1, adjacent(problem, 1), coins(run, 1))
+    found = replayed(run, record_pair(problem).hypotheses[1])
     telling = [c for c in found.comparisons if c.visible.any()]
     assert {c.name for c in telling} == {"x"}
     assert found.sendings[telling[0].message].activation == 2
@@ -65,45 +60,38 @@ def test_a_wrong_hypothesis_shows_where_nothing_covers():
 def test_the_repairs_leave_nothing_uncovered(reading):
     problem = digits_problem()
     run = tapped_ring(problem, dp_recal(problem, reading), replicas=2).run()
-    found = replay(run.views[0], 1, adjacent(problem, 1), coins(run, 1), run.truth.releases[1])
+    found = replayed(run, record_pair(problem).hypotheses[1], granted=True)
     assert found.identical
 
 
 def test_a_release_off_the_wire_has_to_be_granted():
     """With ℓ1, x⁺ is only a function of the released prox argument."""
-    from netsim.problems import L1, Problem
-
     problem = digits_problem()
     sparse = Problem(problem.objectives, L1(0.01), "logistic")
     run = tapped_ring(sparse, dp_recal(problem, "fresh_noise"), replicas=2).run()
     with pytest.raises(TranscriptError, match="not on the wire"):
-        replay(run.views[0], 1, sparse.objectives[1], coins(run, 1))
-    found = replay(run.views[0], 1, sparse.objectives[1], coins(run, 1), run.truth.releases[1])
+        replayed(run)
+    found = replayed(run, granted=True)
     assert found.identical
     assert [r.sent_in for r in found.releases[:4]] == [None, 0, None, 1]
 
 
 def test_it_needs_a_tap_at_the_agent():
-    problem = synthetic_problem()
-    run = tapped_ring(problem, private_descent(), node=2).run()
+    run = tapped_ring(synthetic_problem(), private_descent(), node=2).run()
     with pytest.raises(TranscriptError, match="no tap sat at agent 1"):
-        replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+        replayed(run)
 
 
 def test_wrong_coins_are_noticed():
-    problem = synthetic_problem()
-    run = tapped_ring(problem, Recal(step=0.5, activations=80)).run()
-    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 2))
+    found = replayed(tapped_ring(synthetic_problem(), Recal(step=0.5, activations=80)).run(), known=2)
     assert not found.identical
     assert found.departure is not None
     assert re.search(r"sends direct message \d+ to agent \d, not to agent \d", found.departure.what)
 
 
 def test_it_stops_where_noise_drowns_in_rounding():
-    problem = synthetic_problem()
     algorithm = replace(private_descent(), scale=lambda k: 1e-1 if k < 6 else 1e-14)
-    run = tapped_ring(problem, algorithm).run()
-    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+    found = replayed(tapped_ring(synthetic_problem(), algorithm).run())
     assert found.unreliable_from == 7
     assert [bool(r.judged[0]) for r in found.releases] == [True] * 6 + [False] * 9
 
@@ -124,13 +112,10 @@ class Once(Algorithm):
 @pytest.mark.parametrize("value", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize(("ratio", "drowns"), [(1e-9, False), (1e-11, True)])
 def test_noise_drowns_by_its_ratio_to_what_was_observed(value, ratio, drowns):
-    problem = synthetic_problem()
-    run = tapped_ring(problem, Once(value, ratio * value)).run()
-    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+    found = replayed(tapped_ring(synthetic_problem(), Once(value, ratio * value)).run())
     assert (found.unreliable_from is not None) == drowns
 
 
-@dataclass(frozen=True)
 class Steps(Algorithm):
     """Two proximal steps: of the own objective alone, and with the public regularizer."""
 
@@ -142,14 +127,11 @@ class Steps(Algorithm):
 
 
 def test_proximal_steps_are_with_the_regularizer_where_that_is_asked_and_not_elsewhere():
-    from netsim.problems import L1, Problem
-
     problem = Problem(digits_problem().objectives, L1(0.01), "logistic")
     run = tapped_ring(problem, Steps()).run()
-    assert replay(run.views[0], 1, problem.objectives[1], coins(run, 1)).identical
+    assert replayed(run).identical
 
 
-@dataclass(frozen=True)
 class TwoLaws(Algorithm):
     """Both mechanisms in one round, the first one sent a round later."""
 
@@ -164,45 +146,14 @@ class TwoLaws(Algorithm):
 
 
 def test_releases_are_followed_to_where_they_are_sent():
-    problem = synthetic_problem()
-    run = tapped_ring(problem, TwoLaws(), replicas=3).run()
-    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1), run.truth.releases[1])
+    run = tapped_ring(synthetic_problem(), TwoLaws(), replicas=3).run()
+    found = replayed(run, granted=True)
     assert found.identical
     assert [type(r.mechanism).__name__ for r in found.releases] == ["Laplace", "Gaussian"] * 6
     assert [r.sent_in for r in found.releases] == [1, 0, 2, 1, 3, 2, 4, 3, 5, 4, None, 5]
 
 
 def test_recovered_noise_is_the_noise_that_was_added():
-    problem = synthetic_problem()
-    run = tapped_ring(problem, private_descent(), replicas=400).run()
-    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+    found = replayed(tapped_ring(synthetic_problem(), private_descent(), replicas=400).run())
     noise = np.array([r.observed - r.value for r in found.releases])
     assert np.mean(np.abs(noise)) == pytest.approx(0.1, rel=0.02)  # E|Lap(b)| = b; 15·400·6 draws
-
-
-def test_an_algorithm_that_awaits_the_world_is_refused():
-    @dataclass(frozen=True)
-    class Sleeper(Algorithm):
-        async def run(self, node):
-            import asyncio
-
-            await node.exchange(x=node.zeros())
-            future = asyncio.Future(loop=LOOP)
-            await future
-
-    import asyncio
-
-    global LOOP
-    LOOP = asyncio.new_event_loop()
-    problem = synthetic_problem()
-
-    @dataclass(frozen=True)
-    class Once(Algorithm):
-        async def run(self, node):
-            await node.exchange(x=node.zeros())
-
-    run = tapped_ring(problem, Once()).run()
-    view = replace(run.views[0], public=replace(run.views[0].public, algorithm=Sleeper()))
-    with pytest.raises(ProtocolError, match="not the port's"):
-        replay(view, 1, problem.objectives[1], coins(run, 1))
-    LOOP.close()

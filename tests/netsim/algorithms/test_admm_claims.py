@@ -8,7 +8,6 @@ import pytest
 from scipy import integrate
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.replay import replay
 from netsim.algorithms import DAdmm, DpAdmm, Extra, IcAdmm, MrAdmm, Nids, PgExtra, RAdmm, RwAdmm, Walkman
 from netsim.algorithms.composition import perturbed_objective, zcdp_epsilon
 from netsim.claims import Adjacency
@@ -17,8 +16,9 @@ from netsim.problems import LeastSquares, LogisticLoss
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.simulation import setting_of
 from netsim.topology import grid, ring, star
+from tests.attacks.auditing import replayed
 from tests.netsim.algorithms.admm_family import GRAPHS, MEMBERS, noisy, problem_of, tapped
-from tests.worlds import coins, synthetic_problem
+from tests.worlds import synthetic_problem
 
 G, C, DELTA = 0.25, 1 / 32, 1e-3
 RECORD = Adjacency(G, "one record of one agent replaced", C)
@@ -227,7 +227,7 @@ def test_no_release_moves_more_than_its_bound(name, scale, kind):
     change = own.gradient_difference_bound(other)
     algorithm = noisy(member.make(problem, 60 if member.walk else 10), scale, 1.0)
     run = tapped(problem, graph, algorithm, replicas=150)
-    a, b = (replay(run.views[0], 1, f, coins(run, 1)).releases for f in (own, other))
+    a, b = (replayed(run, f).releases for f in (own, other))
     moves = np.array(bounds(algorithm, change, setting_of(problem, graph, len(a))))[: len(a)]
     seen = [np.linalg.norm(one.value - two.value, axis=1).max() for one, two in zip(a, b, strict=True)]
     assert len(seen) >= 4
@@ -247,7 +247,7 @@ def moved_by_a_constant(kind, rounds=40, sigma=1.0):
     other = LeastSquares(thin.features, thin.targets + np.linalg.pinv(thin.features.T) @ flat, thin.ridge)
     algorithm = kind(rounds, 0.3, noise="gaussian", scale=Constant(sigma))
     run = tapped(problem, GRAPHS["ring"], algorithm, replicas=20)
-    a, b = (replay(run.views[0], 1, f, coins(run, 1)).releases for f in (thin, other))
+    a, b = (replayed(run, f).releases for f in (thin, other))
     change = thin.gradient_difference_bound(other)
     seen = [np.linalg.norm(one.value - two.value, axis=1).max() for one, two in zip(a, b, strict=True)]
     return np.array(seen) / (0.3 * change), 0.3 * change / sigma

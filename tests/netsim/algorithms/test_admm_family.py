@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.replay import replay
 from netsim.algorithms import DAdmm, DpAdmm, IcAdmm, MrAdmm, RAdmm, Walkman
 from netsim.errors import DeadlockError, ScenarioError
 from netsim.network.laws import ExponentialDelay, Scheduled, UniformDelay
@@ -16,6 +15,7 @@ from netsim.readers.live import Downtime
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.simulation import Simulation
+from tests.attacks.auditing import replayed
 from tests.netsim.algorithms.admm_family import (
     AGENTS,
     DIMENSION,
@@ -30,7 +30,6 @@ from tests.netsim.algorithms.admm_family import (
     sent_by,
     tapped,
 )
-from tests.worlds import coins
 
 
 def everything_sent(run, member):
@@ -63,7 +62,7 @@ def test_iterates_are_the_oracles_with_l1(name):
 def test_replay_with_l1(name):
     member, problem = MEMBERS[name], problem_of("lasso")
     run = tapped(problem, GRAPHS["ring"], noisy(member.make(problem, 12)), replicas=2)
-    assert replay(run.views[0], 1, problem.objectives[1], coins(run, 1)).identical
+    assert replayed(run).identical
 
 
 @pytest.mark.parametrize("name", ["r_admm", "mr_admm"])
@@ -73,7 +72,7 @@ def test_rounds_that_recycle_touch_no_data(name):
     run = tapped(problem, GRAPHS["ring"], noisy(member.make(problem, 21)), replicas=2)
     own = problem.objectives[1]
     other = own.with_record(0, -own.features[0], float(own.labels[0]))
-    found = replay(run.views[0], 1, other, coins(run, 1))
+    found = replayed(run, other)
     assert found.identical
     assert len(found.releases) == len(run.truth.queries[1]) == 11
     assert [r.sent_in for r in found.releases] == list(range(0, 21, 2))
@@ -84,7 +83,7 @@ def test_dual_noise_is_twice_as_much_in_the_objective():
     """2⟨w, x⟩ = ⟨b, x⟩: the b that a replay reads off is 2w of the declared scale, drawn from the agent's stream."""
     problem = problem_of("logistic")
     run = tapped(problem, GRAPHS["ring"], replace(DAdmm(10, PENALTY, "dual"), scale=Constant(0.4)))
-    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+    found = replayed(run)
     stream = Streams(SEED).generator("agent", 1, "noise", 0)
     for release in found.releases:
         b = release.mechanism.pull - release.value

@@ -186,6 +186,7 @@ def test_own_inversions_find_what_a_probe_finds():
     """On runs without noise, of the algorithms that have one: exact, and no gradient that a probe does not find.
 
     Where a compressor or a random penalty is left, the errors are no larger than said; a probe refuses the first.
+    Of exchanges whose noise is on the wire they are the probe's own with noise, too, and as exact.
     """
     for name, example in EXAMPLES.items():
         if inversions_of(example.algorithm())[0] is through_probe:
@@ -201,3 +202,11 @@ def test_own_inversions_find_what_a_probe_finds():
             continue
         assert len(exact) == len(own) or name in RANDOM_ITSELF
         assert {e.query for e in own} <= set(np.flatnonzero(probed(run.views[0], DOOR).identifiable).tolist()), name
+        if name in ("diadsp", "cpgt", "dpp2", "private_gradient_descent"):
+            view = example.simulation(replicas=2).run().views[0]
+            there = {e.query: e for e in through_probe(view) if e.agent == DOOR}
+            own = [e for e in infer(view) if e.agent == DOOR]
+            assert [e.query for e in own] == list(there)
+            for e in own:
+                np.testing.assert_allclose(e.gradient, there[e.query].gradient, atol=1e-8)
+                assert e.stddev == pytest.approx(there[e.query].stddev, rel=1e-6)

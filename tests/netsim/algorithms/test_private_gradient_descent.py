@@ -19,6 +19,7 @@ from tests.oracles.noisy_descent import dgd, laplace_descent
 from tests.worlds import coins, synthetic_problem, tapped_ring
 
 ANY = Adjacency(math.inf, "any change of one agent's objective")
+SETTING = setting_of(synthetic_problem(), None, 10)
 
 
 @pytest.mark.parametrize("norm", [None, "l1", "l2"])
@@ -73,41 +74,37 @@ def test_released_states_are_the_oracles(batch):
 
 def test_released_states_need_no_clipping_for_their_claim():
     """Both worlds ask at the same public point: ε = Σ_{k=0}^{K−2} √d Bη_k/b_{k+1} for a change of at most B in ℓ2."""
-    setting = setting_of(synthetic_problem(), None, 10)
     algorithm = PrivateGradientDescent(10, Constant(0.3), Geometric(2.0, 0.9), state="released")
     expected = sum(math.sqrt(6) * 0.7 * 0.3 / (2.0 * 0.9 ** (k + 1)) for k in range(9))
     record = Adjacency(0.7, "one record")
-    assert algorithm.claim(record, setting, 0.0).epsilon == pytest.approx(expected, rel=1e-12)
-    assert algorithm.claim(ANY, setting, 0.0).epsilon is None
-    assert replace(algorithm, batch=2).claim(record, setting, 0.0).epsilon is None  # B speaks of all records
+    assert algorithm.claim(record, SETTING, 0.0).epsilon == pytest.approx(expected, rel=1e-12)
+    assert algorithm.claim(ANY, SETTING, 0.0).epsilon is None
+    assert replace(algorithm, batch=2).claim(record, SETTING, 0.0).epsilon is None  # B speaks of all records
 
 
 def test_gaussian_noise_is_composed_in_zcdp():
     """ρ = Σ_{k=0}^{K−2} (cη_k/b_{k+1})²/2 with a change c in ℓ2: B of the adjacency, or 2C of the clip."""
-    setting = setting_of(synthetic_problem(), None, 10)
     algorithm = PrivateGradientDescent(10, Constant(0.3), Geometric(2.0, 0.9), state="released", noise="gaussian")
     record = Adjacency(0.7, "one record")
     for one, change in ((algorithm, 0.7), (replace(algorithm, clip=Clip(0.2, "l2")), 0.4)):
         rho = sum((change * 0.3 / (2.0 * 0.9 ** (k + 1))) ** 2 / 2 for k in range(9))
-        claim = one.claim(record, setting, 1e-5)
+        claim = one.claim(record, SETTING, 1e-5)
         assert claim.epsilon == pytest.approx(rho + 2 * math.sqrt(rho * math.log(1e5)), rel=1e-12)
         assert (claim.delta, claim.norm) == (1e-5, "ℓ2")
-    assert algorithm.claim(record, setting, 0.0).epsilon is None
+    assert algorithm.claim(record, SETTING, 0.0).epsilon is None
 
 
 @pytest.mark.parametrize(("norm", "factor"), [("l1", 1.0), ("l2", math.sqrt(6)), ("linf", 6.0)])
 def test_claim_by_hand(norm, factor):
     """ε = Σ_{k=0}^{K−2} 2C'η_k/b_{k+1}: K − 1 gradients are released in K rounds."""
-    setting = setting_of(synthetic_problem(), None, 10)
     algorithm = PrivateGradientDescent(10, Constant(0.3), Geometric(2.0, 0.9), Clip(0.5, norm))
     expected = sum(2 * 0.5 * factor * 0.3 / (2.0 * 0.9 ** (k + 1)) for k in range(9))
-    assert algorithm.claim(ANY, setting, 0.0).epsilon == pytest.approx(expected, rel=1e-12)
+    assert algorithm.claim(ANY, SETTING, 0.0).epsilon == pytest.approx(expected, rel=1e-12)
 
 
 def test_claim_is_undefined_without_clipping_or_noise():
-    setting = setting_of(synthetic_problem(), None, 10)
-    unclipped = PrivateGradientDescent(10, Constant(0.3), Constant(1.0)).claim(ANY, setting, 0.0)
-    silent = PrivateGradientDescent(10, Constant(0.3), clip=Clip(1.0)).claim(ANY, setting, 0.0)
+    unclipped = PrivateGradientDescent(10, Constant(0.3), Constant(1.0)).claim(ANY, SETTING, 0.0)
+    silent = PrivateGradientDescent(10, Constant(0.3), clip=Clip(1.0)).claim(ANY, SETTING, 0.0)
     assert unclipped.epsilon is None
     assert "no clipping" in unclipped.failed_conditions[0]
     assert silent.epsilon is None

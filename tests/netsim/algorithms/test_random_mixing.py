@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.replay import replay
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import GroupedDescent, NeighborRange, RandomPenaltyAdmm
@@ -19,10 +18,11 @@ from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation, setting_of
+from tests.attacks.auditing import replayed
 from tests.netsim.algorithms.mixing import gradients, sent
 from tests.oracles import random_aggregators as oracles
 from tests.oracles.random_aggregators import random_weights, small_shift_ratio, spread
-from tests.worlds import ROUGH, coins, simulated, synthetic_problem
+from tests.worlds import ROUGH, simulated, synthetic_problem
 
 SIX = synthetic_problem(agents=6, dimension=4)
 GRAPHS = [topology.ring(6), topology.complete(6), topology.random_geometric(6, 0.6, seed=2)]
@@ -170,7 +170,7 @@ def test_the_printed_sign_of_the_dual_diverges():
 def test_released_values_follow_the_mixture():
     """Kolmogorov-Smirnov at 1e-6: quantiles of 5 rounds under the true law are uniform; under plain Laplace not."""
     run = tapped(RandomPenaltyAdmm(6, scale=Constant(0.05)), replicas=400)
-    found = replay(run.views[0], 1, SIX.objectives[1], coins(run, 1))
+    found = replayed(run)
     assert found.identical
     rng = np.random.default_rng(0)
     true = np.concatenate([r.quantiles(rng).ravel() for r in found.releases])

@@ -15,7 +15,7 @@ from netsim.algorithms.recal import coupling
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.models.model import L1, ElasticNet, FusedLasso, LInf
-from netsim.problems import LeastSquares, LogisticLoss, PoissonLoss, Problem
+from netsim.problems import LeastSquares, LogisticLoss, PoissonLoss, Problem, build
 from netsim.problems import load as load_data
 from netsim.randomness import Streams
 from netsim.settings import Recording
@@ -109,9 +109,6 @@ def test_recal_converges_linearly_to_the_optimum(graph):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("l1", [0.0, 0.01])
 def test_recal_reaches_the_lasso_like_optimum(l1):
-    from netsim.problems import build
-    from netsim.problems import load as load_data
-
     parts = load_data("synthetic", kind="regression", records=40, dimension=5, seed=1).split(4)
     problem = build("lasso" if l1 else "ridge", parts, ridge=0.5, l1=l1)
     algorithm = Recal(step=1 / (problem.smoothness + 1), activations=6000)
@@ -586,18 +583,14 @@ def test_with_features_in_0_1_the_l1_term_leaves_the_optimum_at_0(seed):
 @pytest.mark.parametrize("n", [4, 8, 16, 32])
 def test_of_the_norms_in_phi_one_grows_like_n_squared_and_the_inverse_does_not_fall(n):
     """Section VI takes ‖S̄‖ for a constant and 1/‖Ŝ‖ = O(1/n) for Theorem 3's ‖Ŝ⁻¹‖; α = ½, L = 1, g_i = 1/n."""
-    beta, eye, ones = 1 / (2 * (n + 1)), np.eye(n), np.ones((n, 1))
-    up, none = -np.hstack([ones, -eye]), np.zeros((n + 1, n))
-    lower = np.block([[np.eye(1), np.zeros((1, n))], [np.zeros((n, 1)), 2 * eye]])
-    s = np.block([[eye / beta, none.T], [none, lower]])
-    weighted = s / np.block([np.full(n, 1 / n), 1, np.full(n, 1 / n)])[:, None]
-    turned = np.block([[eye / beta, -up], [none, lower]])  # H + Aᵀ
-    curved = np.block([[eye / beta, up], [up.T, lower - np.diag([0.0, *np.full(n, 0.5)])]])  # Ŝ
-    assert np.linalg.norm(weighted, 2) == pytest.approx(2 * n * (n + 1))
-    assert np.linalg.norm(np.linalg.solve(turned, s), 2) < 2
-    assert 2 * (n + 1) <= np.linalg.norm(curved, 2) < 2 * (n + 2)
-    assert 1 < np.linalg.norm(np.linalg.inv(curved), 2) < 2.5
-    c = np.block([[eye, beta * up], [none, np.eye(n + 1)]])  # of the "LDL" decomposition, where "‖C‖ = 1"
+    own = Operator(np.ones(n), np.zeros(n), np.full(n, 0.5))
+    inverse = np.concatenate([np.full(n, n), [1], np.full(n, n)])  # Π⁻¹
+    assert np.linalg.norm(inverse[:, None] * own.S, 2) == pytest.approx(2 * n * (n + 1))
+    assert np.linalg.norm(np.linalg.solve(own.H + own.A.T, own.S), 2) < 2
+    assert 2 * (n + 1) <= np.linalg.norm(own.S_hat, 2) < 2 * (n + 2)
+    assert 1 < np.linalg.norm(np.linalg.inv(own.S_hat), 2) < 2.5
+    c = np.eye(2 * n + 1)  # of the "LDL" decomposition, where "‖C‖ = 1"
+    c[:n, n:] = own.beta * own.S_hat[:n, n:]
     assert np.linalg.norm(c, 2) == pytest.approx({4: 1.118, 8: 1.087, 16: 1.062, 32: 1.045}[n], abs=1e-3)
 
 

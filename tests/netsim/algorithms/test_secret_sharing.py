@@ -22,7 +22,7 @@ from netsim.simulation import Simulation, setting_of
 from tests.netsim.algorithms.mixing import gradients, sent
 from tests.oracles.secret_sharing import decoded
 from tests.oracles.secret_sharing import shared_descent as oracle
-from tests.worlds import simulated, synthetic_problem
+from tests.worlds import refusal, simulated, synthetic_problem
 
 FIVE = synthetic_problem(agents=5, dimension=3)
 COMPLETE = topology.complete(5)
@@ -232,6 +232,5 @@ def test_exchanges_with_a_deadline_are_refused(policy):
 
 
 def test_residues_do_not_survive_a_codec_that_rounds():
-    with pytest.raises(ScenarioError) as caught:
-        Simulation(FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), NetworkSettings(codec=Float32()))
-    assert caught.value.field == "codec"
+    error = refusal(Simulation, FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), NetworkSettings(codec=Float32()))
+    assert error.field == "codec"

@@ -9,7 +9,6 @@ import pytest
 from attacks.audit.audit import audit
 from attacks.audit.pair import Pair
 from attacks.inference import through_probe
-from attacks.replay import replay
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Extra
@@ -18,7 +17,8 @@ from netsim.errors import PrivacyError, ProtocolError, ScenarioError
 from netsim.node import Node
 from netsim.simulation import Simulation
 from scenarios.stages.worlds import worlds
-from tests.worlds import coins, synthetic_problem
+from tests.attacks.auditing import replayed
+from tests.worlds import synthetic_problem
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def test_nobody_estimated():
 def test_awaiting_the_loop_and_not_the_node():
     run = simulation(Slip("sleeps")).run()
     with pytest.raises(ProtocolError, match="agent 1 awaited something that is not the port's"):
-        replay(run.views[0], 1, run.simulation.problem.objectives[1], coins(run, 1))
+        replayed(run)
     with pytest.raises(ProtocolError, match="agent 0 awaited something that is not the port's"):
         through_probe(run.views[0])
 

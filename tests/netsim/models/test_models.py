@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from netsim.errors import ScenarioError
 from netsim.models import MLP, Linear, Logistic, Penalty, Softmax, mixed_gradient
+from tests.worlds import refusal
 
 MODELS = [Linear(4), Linear(4, 0.3), Logistic(4), Softmax(4, 3), Softmax(4, 3, intercept=False)]
 MODELS += [
@@ -130,9 +130,7 @@ def test_the_hessian_of_softmax_is_the_derivative_of_its_gradient():
      ((4, 5, 3), "sine", "activation")],
 )  # fmt: skip
 def test_no_network(widths, activation, field):
-    with pytest.raises(ScenarioError) as caught:
-        MLP(widths, activation)
-    assert caught.value.field == field
+    assert refusal(MLP, widths, activation).field == field
 
 
 def test_labels_and_targets_are_inverse():

@@ -3,38 +3,28 @@
 import random
 
 import numpy as np
-import pytest
 
 from netsim.algorithms import PrivateGradientDescent
 from netsim.clock import VirtualEnvironment
-from netsim.errors import ScenarioError
 from netsim.network.active_adversaries import Interception, InterceptionReport
 from netsim.network.laws import Switch
 from netsim.network.links import LinkLaw
 from netsim.network.wires import LossyWire
-from netsim.problems import least_squares, load
 from netsim.randomness import Streams
 from netsim.schedules import Constant
 from netsim.simulation import Run, Simulation
 from netsim.topology import path, ring
 from netsim.transcript.message import Message
-from tests.worlds import simulated
+from tests.worlds import regression_problem, simulated
 
 ROUNDS = 12
 FALSE_ALARM = 1e-8
 """Of each statistical test, over reseeding."""
 
 
-def refusal(make) -> ScenarioError:
-    with pytest.raises(ScenarioError) as caught:
-        make()
-    return caught.value
-
-
 def descending(links: LinkLaw | None = None, adversaries=(), *, agents=5, topology=None, **options) -> Simulation:
     """Gradient descent with noise on a ring, one exchange a round."""
-    data = load("synthetic", kind="regression", records=40, dimension=3)
-    problem = least_squares(data.split(agents), ridge=0.1)
+    problem = regression_problem(agents)
     algorithm = PrivateGradientDescent(ROUNDS, Constant(0.1), Constant(1.0))
     options = {"seed": 4} | options
     return simulated(

@@ -18,13 +18,12 @@ from netsim.network.inbox import Inbox
 from netsim.network.laws import ConstantDelay, ExponentialDelay, UniformDelay
 from netsim.network.links import ExchangePolicy, LinkLaw, Shelf
 from netsim.node import Node
-from netsim.problems import least_squares, load
 from netsim.randomness import Streams, coins_of
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import complete, path, ring
 from netsim.transcript.message import Message
-from tests.worlds import simulated
+from tests.worlds import regression_problem, simulated
 
 NEIGHBORS = (1, 2)
 
@@ -35,8 +34,7 @@ def message(sender: int, number: int, **fields: float) -> Message:
 
 
 def simulation(algorithm: Algorithm, topology, links=None, **options) -> Simulation:
-    data = load("synthetic", kind="regression", records=60, dimension=3).split(topology.agents)
-    return simulated(least_squares(data, ridge=0.5), topology, algorithm, links or LinkLaw(), **options)
+    return simulated(regression_problem(topology.agents, 60, 0.5), topology, algorithm, links or LinkLaw(), **options)
 
 
 def descent(rounds: int, scale: float = 0.0) -> PrivateGradientDescent:

@@ -1,7 +1,6 @@
 """Inboxes that know of messages before they arrive change nothing of a run: not one bit, nor the order of moments."""
 
 import asyncio
-from dataclasses import dataclass
 from unittest.mock import patch
 
 import pytest
@@ -80,7 +79,6 @@ def at_one_second(kind: type[PrivateGradientDescent], agents: int) -> Simulation
     return changed(simulation, links=LinkLaw(ConstantDelay(1.0)))
 
 
-@dataclass(frozen=True)
 class Urgent(PrivateGradientDescent):
     """Agent 0 exchanges at an urgent event of SimPy, which comes before all messages of the same instant."""
 
@@ -108,7 +106,6 @@ def test_what_an_urgent_event_of_simpy_precedes_has_not_arrived():
     assert one.metrics.agents == [1, 2, 0]
 
 
-@dataclass(frozen=True)
 class Stubborn(PrivateGradientDescent):
     """Agent 1 waits for ever when it is told to end."""
 

@@ -23,7 +23,8 @@ from netsim.network.laws import (
     TraceOutages,
     UniformDelay,
 )
-from tests.netsim.network.intercepted import FALSE_ALARM, refusal
+from tests.netsim.network.intercepted import FALSE_ALARM
+from tests.worlds import refusal
 
 BEYOND = stats.norm.isf(FALSE_ALARM / 2)
 """Standard errors that a mean strays with that probability."""
@@ -298,14 +299,18 @@ def test_a_trace_may_be_written_in_any_of_these_ways(trace, text):
         (TraceDelay, "0.5\ninf\n", "delay", math.inf, 2), (TraceDelay, "0.5\n0.5\ndelay\n", "delay", "delay", 3),
         (TraceDelay, "rtt\n0.5\n", "delay", "rtt", 1), (TraceDelay, "0.5,0.5\n", "delay", "0.5,0.5", 1),
         (TraceLoss, "0\n1\n2\n", "lost", 2.0, 3), (TraceLoss, "0\n0.5\n", "lost", 0.5, 2),
-        (TraceLoss, "0\nyes\n", "lost", "yes", 2),
+        (TraceLoss, "0\nyes\n", "lost", "yes", 2), (TraceOutages, "1,1\n", "down,up", (1.0, 1.0), 1),
+        (TraceOutages, "down,up\n1,2\n\n1.5,3\n", "down,up", (1.5, 3.0), 4),
+        (TraceOutages, "-1,1\n", "down,up", (-1.0, 1.0), 1), (TraceOutages, "1,2\n3\n", "down,up", "3", 2),
+        (TraceOutages, "1,2\n3,late\n", "up", "late", 2), (TraceOutages, "up,down\n1,2\n", "down", "up", 1),
     ],
 )  # fmt: skip
 def test_a_wrong_line_is_named_with_its_file_its_value_and_what_is_allowed(trace, law, text, field, value, line):
     path = trace(text)
     error = refusal(lambda: law(path))
     assert (error.field, error.value, error.file, error.line) == (field, value, str(path), line)
-    assert ("seconds >= 0" if law is TraceDelay else "0 or 1") in error.allowed
+    assert error.allowed
+    assert {TraceDelay: "seconds >= 0", TraceLoss: "0 or 1"}.get(law, "") in error.allowed
     assert str(error).startswith(f"{path}:{line}: {field} = {value!r}: ")
 
 

@@ -14,7 +14,8 @@ from netsim.network.links import LinkLaw
 from netsim.network.network import MAX_BACKOFF, UNACKNOWLEDGED, ReliableChannel
 from netsim.network.wires import LossyWire, PlainWire, fan_out
 from netsim.transcript.message import ACK_BYTES, HEADER_BYTES, Message, Segment
-from tests.netsim.network.intercepted import FALSE_ALARM, Line, message, refusal
+from tests.netsim.network.intercepted import FALSE_ALARM, Line, message
+from tests.worlds import refusal
 
 SIZE = message(0).size
 

@@ -19,12 +19,11 @@ from netsim.network.links import LinkLaw
 from netsim.network.network import Inbox, Network, ReliableChannel
 from netsim.network.wires import LossyWire, PlainWire, Wire
 from netsim.node import Node
-from netsim.problems import least_squares, load
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
 from netsim.topology import Topology, path, ring
 from netsim.transcript.message import Message
-from tests.worlds import simulated
+from tests.worlds import regression_problem, simulated
 
 PERFECT = LinkLaw()
 
@@ -40,8 +39,7 @@ class Script(Algorithm):
 
 
 def simulation(agent, topology: Topology, links: LinkLaw = PERFECT, **options) -> Simulation:
-    data = load("synthetic", kind="regression", records=40, dimension=3).split(topology.agents)
-    return simulated(least_squares(data, ridge=0.1), topology, Script(agent), links, measure=False, **options)
+    return simulated(regression_problem(topology.agents), topology, Script(agent), links, measure=False, **options)
 
 
 def message(sender: int, kind, number: int) -> Message:
@@ -365,7 +363,6 @@ def test_a_background_task_that_fails_ends_the_run():
 def test_a_walk_stops_where_it_should_even_with_a_backlog():
     """Twenty messages wait when the fifth activation closes: the agent does not go on without suspending."""
 
-    @dataclass(frozen=True)
     class Backlog(Algorithm):
         async def run(self, node: Node) -> None:
             for _ in range(20):

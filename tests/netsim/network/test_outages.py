@@ -12,7 +12,8 @@ from scipy import stats
 
 from netsim.errors import SimulationError
 from netsim.network.laws import RandomOutages, Scheduled, Switch, TraceOutages
-from tests.netsim.network.intercepted import FALSE_ALARM, refusal
+from tests.netsim.network.intercepted import FALSE_ALARM
+from tests.worlds import refusal
 
 INTERVALS = ((1.0, 2.5), (4.0, 4.5), (10.0, 11.0))
 
@@ -89,21 +90,6 @@ def test_a_trace_is_the_schedule_that_it_holds(trace, header):
     outages = TraceOutages(path)
     assert outages.intervals == INTERVALS
     assert flips(outages) == flips(Scheduled(INTERVALS))
-
-
-@pytest.mark.parametrize(
-    ("text", "field", "value", "line"),
-    [
-        ("down,up\n1,2\n\n1.5,3\n", "down,up", (1.5, 3.0), 4), ("1,1\n", "down,up", (1.0, 1.0), 1),
-        ("-1,1\n", "down,up", (-1.0, 1.0), 1), ("1,2\n3\n", "down,up", "3", 2), ("1,2\n3,late\n", "up", "late", 2),
-        ("up,down\n1,2\n", "down", "up", 1),
-    ],
-)  # fmt: skip
-def test_a_wrong_line_is_named_with_its_file_and_value(trace, text, field, value, line):
-    path = trace(text)
-    error = refusal(lambda: TraceOutages(path))
-    assert (error.field, error.value, error.file, error.line) == (field, value, str(path), line)
-    assert error.allowed
 
 
 # ── the switch ──────────────────────────────────────────────────────────────────────────────────────────

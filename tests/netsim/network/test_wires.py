@@ -25,6 +25,7 @@ from netsim.randomness import Streams
 from netsim.topology import complete
 from netsim.transcript.message import TAG_BYTES
 from tests.netsim.network.intercepted import FALSE_ALARM, Line, descent, estimates, message
+from tests.worlds import refusal
 
 SIZE = message(0).size
 
@@ -167,9 +168,7 @@ class TestAccessLines:
 
     @pytest.mark.parametrize("field", ["uplink", "downlink"])
     def test_a_line_without_width_is_refused(self, field):
-        with pytest.raises(ScenarioError) as caught:
-            AccessLaw(**{field: 0.0})
-        assert caught.value.field == field
+        assert refusal(AccessLaw, **{field: 0.0}).field == field
 
     def test_an_agent_that_is_not_there_has_none(self):
         with pytest.raises(ScenarioError, match="access_laws"):

@@ -25,6 +25,7 @@ from netsim.problems import (
     load,
     weak_convexity,
 )
+from tests.worlds import refusal
 
 
 def logistic(seed: int = 0, records: int = 9, dimension: int = 5, ridge: float = 0.03) -> LogisticLoss:
@@ -344,9 +345,7 @@ def test_a_label_is_plus_or_minus_one() -> None:
     [(9, np.ones(5), "index"), (-1, np.ones(5), "index"), (0, np.ones(4), "features_row")],
 )
 def test_a_replaced_record_must_fit(make: Make, index: int, row: np.ndarray, name: str) -> None:
-    with pytest.raises(ScenarioError) as caught:
-        make().with_record(index, row, 1.0)
-    assert caught.value.field == name
+    assert refusal(make().with_record, index, row, 1.0).field == name
 
 
 def test_private_records_do_not_show_in_a_message() -> None:

@@ -25,6 +25,7 @@ from netsim.problems import (
 )
 from netsim.simulation import Simulation
 from netsim.topology import ring
+from tests.worlds import refusal
 
 RNG = np.random.default_rng(0)
 FEATURES = RNG.standard_normal((7, 4))
@@ -200,9 +201,7 @@ def test_a_smoothness_is_reached_by_scaling_features():
     ],
 )
 def test_what_does_not_fit_is_named(kind, data, options, field):
-    with pytest.raises(ScenarioError) as caught:
-        build(kind, [load(**data)], **options)
-    assert caught.value.field == field
+    assert refusal(build, kind, [load(**data)], **options).field == field
 
 
 @pytest.mark.parametrize(
@@ -210,9 +209,7 @@ def test_what_does_not_fit_is_named(kind, data, options, field):
     [(FEATURES[:, :3], NUMBERS, "features"), (FEATURES, NUMBERS + 1, "labels"), (FEATURES, NUMBERS[:5], "labels")],
 )
 def test_records_fit_the_model(features, labels, field):
-    with pytest.raises(ScenarioError) as caught:
-        Modelled(features, labels, Softmax(4, 3))
-    assert caught.value.field == field
+    assert refusal(Modelled, features, labels, Softmax(4, 3)).field == field
 
 
 D = 4
@@ -308,9 +305,8 @@ GOOD = {"value": square, "gradient": slope, "dimension": 3, "smoothness": 2.0, "
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_what_cannot_be_is_told_before_anything_runs(field, problem, change):
-    with pytest.raises(ScenarioError) as caught:
-        objective(**{**GOOD, **change})
-    assert (caught.value.field, caught.value.problem) == (field, problem)
+    error = refusal(objective, **{**GOOD, **change})
+    assert (error.field, error.problem) == (field, problem)
 
 
 def test_a_function_that_is_not_convex_says_how_far():

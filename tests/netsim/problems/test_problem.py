@@ -19,6 +19,7 @@ from netsim.problems import (
     load,
     logistic,
 )
+from tests.worlds import refusal
 
 digits = load("digits")
 real = load("synthetic", records=80, dimension=12, seed=1, kind="regression")
@@ -166,10 +167,9 @@ def test_a_replaced_objective_makes_another_world() -> None:
     ],
 )  # fmt: skip
 def test_a_kind_says_what_it_needs(kind: str, l1: float, field: str, allowed: str) -> None:
-    with pytest.raises(ScenarioError) as caught:
-        build(kind, digits.split(2), l1=l1)
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
+    error = refusal(build, kind, digits.split(2), l1=l1)
+    assert error.field == field
+    assert allowed in error.allowed
 
 
 def test_kinds_differ_in_loss_and_regularizer() -> None:

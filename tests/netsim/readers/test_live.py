@@ -15,21 +15,19 @@ from netsim.errors import DeadlockError, ProtocolError, ScenarioError, StalledEr
 from netsim.network.laws import ConstantDelay, RandomOutages, Scheduled, Switch, UniformDelay
 from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw
 from netsim.node import Node
-from netsim.problems import least_squares, load
 from netsim.randomness import Streams, coins_of
 from netsim.readers.live import Downtime, PoissonClock
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import complete, ring
-from tests.worlds import simulated
+from tests.worlds import regression_problem, simulated
 
 RELIABLE = LinkLaw(UniformDelay(0.01, 0.03), loss=0.1, reliable=True)
 AT_ONCE = ExchangePolicy(0.0)
 
 
 def simulation(algorithm: Algorithm, topology, links=RELIABLE, **options) -> Simulation:
-    data = load("synthetic", kind="regression", records=60, dimension=3).split(topology.agents)
-    return simulated(least_squares(data, ridge=0.5), topology, algorithm, links, **options)
+    return simulated(regression_problem(topology.agents, 60, 0.5), topology, algorithm, links, **options)
 
 
 def descent(rounds: int, scale: float = 0.0) -> PrivateGradientDescent:
@@ -313,7 +311,6 @@ def test_a_claim_speaks_of_one_life():
     assert "agents [1] may begin anew" in failed.failed_conditions[-1]
 
 
-@dataclass(frozen=True)
 class Alternating(Algorithm):
     """One exchange in five has one more field."""
 

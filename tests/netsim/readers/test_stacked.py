@@ -185,7 +185,6 @@ def test_networks_drawn_at_random(seed):
 
 
 # ── refused ─────────────────────────────────────────────────────────────────────────────────────────
-@dataclass(frozen=True)
 class Branches(PrivateGradientDescent):
     """Sends twice as much from round 7 on, if its number is 2."""
 
@@ -199,7 +198,6 @@ class Branches(PrivateGradientDescent):
             node.estimate(x)
 
 
-@dataclass(frozen=True)
 class Silent(Branches):
     """The same, and does not say that it is stackable: that is not inherited."""
 
@@ -253,7 +251,6 @@ def test_who_watches_has_the_live_reader_and_it_can_be_asked_for():
     assert replace(simulation, reader="live").run().unstacked == "the live reader was asked for"
 
 
-@dataclass(frozen=True)
 class Broken(PrivateGradientDescent):
     """Fails in round 3 of its own accord."""
 
@@ -271,7 +268,6 @@ def test_an_error_is_the_live_reader_s():
     assert any("in agent " in note for note in caught.value.__notes__)
 
 
-@dataclass(frozen=True)
 class Wild(PrivateGradientDescent):
     """Ascends, in steps that are too long."""
 

@@ -1,6 +1,6 @@
 """With `backend="torch"` values are NumPy's to the stated tolerance, and orders, times and counts are the same."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 
@@ -134,7 +134,6 @@ def test_audits_have_numpy_s_bits():
     assert sample.computed == Computed("stacked", None, "numpy")
 
 
-@dataclass(frozen=True)
 class Leaps(PrivateGradientDescent):
     """Takes steps of any length."""
 
@@ -154,7 +153,6 @@ def test_a_run_that_diverges_is_a_result():
 
 
 # ── refused by name ─────────────────────────────────────────────────────────────────────────────────────
-@dataclass(frozen=True)
 class Batches(PrivateGradientDescent):
     """Asks for gradients of public batches."""
 
@@ -168,7 +166,6 @@ class Batches(PrivateGradientDescent):
             node.estimate(x)
 
 
-@dataclass(frozen=True)
 class Numbered(PrivateGradientDescent):
     """Looks at its number."""
 

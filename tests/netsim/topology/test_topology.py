@@ -32,6 +32,7 @@ from netsim.topology import (
     torus,
     watts_strogatz,
 )
+from tests.worlds import refusal
 
 
 @st.composite
@@ -155,10 +156,9 @@ def test_a_sparse_matrix_is_a_graph():
     ],
 )
 def test_a_sparse_matrix_that_is_no_network(entries, field, said):
-    with pytest.raises(ScenarioError) as caught:
-        Topology(csr_array(np.array(entries, dtype=float)))
-    assert caught.value.field == field
-    assert said in str(caught.value)
+    error = refusal(Topology, csr_array(np.array(entries, dtype=float)))
+    assert error.field == field
+    assert said in str(error)
 
 
 @pytest.mark.parametrize(("agents", "links"), [(6, 15), (10, 9), (100, 200)])
@@ -255,10 +255,9 @@ def test_a_path_is_relative_to_the_working_directory(tmp_path, monkeypatch):
 def test_files_that_are_no_network(tmp_path, name, text, field, said):
     if text is not None:
         (tmp_path / name).write_text(text)
-    with pytest.raises(ScenarioError) as caught:
-        from_file(tmp_path / name)
-    assert caught.value.field == field
-    assert said in str(caught.value)
+    error = refusal(from_file, tmp_path / name)
+    assert error.field == field
+    assert said in str(error)
 
 
 # ── weights ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -450,9 +449,8 @@ def test_two_graphs_side_by_side_are_never_accepted(one, other):
 
 
 def test_long_components_are_cut_short():
-    with pytest.raises(ScenarioError) as caught:
-        from_edges(30, [(0, i) for i in range(1, 20)])
-    assert "11 components, {0, 1, 2, 3, 4, 5, …} | {20} | {21} | {22} | …" in str(caught.value)
+    error = refusal(from_edges, 30, [(0, i) for i in range(1, 20)])
+    assert "11 components, {0, 1, 2, 3, 4, 5, …} | {20} | {21} | {22} | …" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -487,9 +485,7 @@ def test_long_components_are_cut_short():
     ],
 )  # fmt: skip
 def test_what_is_no_network_is_a_scenario_error(make, field):
-    with pytest.raises(ScenarioError) as caught:
-        make()
-    assert caught.value.field == field
+    assert refusal(make).field == field
 
 
 @pytest.mark.parametrize(

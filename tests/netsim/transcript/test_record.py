@@ -11,7 +11,6 @@ from netsim.algorithms import DPRecal, PrivateGradientDescent
 from netsim.errors import TranscriptError
 from netsim.network.laws import UniformDelay
 from netsim.network.links import LinkLaw
-from netsim.problems import least_squares, load
 from netsim.schedules import Constant
 from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
@@ -19,12 +18,13 @@ from netsim.topology import ring
 from netsim.transcript import Transcript
 from netsim.transcript.message import ACK_BYTES, COLUMNS, EVERYBODY, Segment
 from tests.netsim.transcript.test_stored import message
+from tests.worlds import regression_problem
 
 
 @pytest.fixture(scope="module")
 def lossy():
     """A run over reliable links that lose a third, with a tap on every link and at agent 2."""
-    problem = least_squares(load("synthetic", kind="regression", records=40, dimension=3).split(4), ridge=0.1)
+    problem = regression_problem(4)
     law = LinkLaw(UniformDelay(0.1, 1.0), loss=0.3, reliable=True, bandwidth=500.0)
     return Simulation(
         problem, ring(4), PrivateGradientDescent(5, Constant(0.1), Constant(1.0)), NetworkSettings(links=law),
@@ -35,7 +35,7 @@ def lossy():
 @pytest.fixture(scope="module")
 def walk():
     """A walk whose baton carries two fields, with taps at two agents only."""
-    problem = least_squares(load("synthetic", kind="regression", records=40, dimension=3).split(4), ridge=0.1)
+    problem = regression_problem(4)
     return Simulation(
         problem, ring(4), DPRecal(0.1, activations=30, stddev=0.5), adversaries=(Adversary(links=(), nodes=(1, 2)),)
     ).run()  # fmt: skip

@@ -40,6 +40,7 @@ from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.attacks.noisy import noisy_evidence, white_noise
 from tests.netsim.problems.data import written
+from tests.worlds import refusal
 
 HEAD = """\
 name: small
@@ -57,9 +58,7 @@ def experiment(lines: str, head: str = HEAD) -> Experiment:
 
 
 def refused(lines: str, head: str = HEAD) -> ScenarioError:
-    with pytest.raises(ScenarioError) as caught:
-        experiment(lines, head)
-    return caught.value
+    return refusal(experiment, lines, head)
 
 
 def test_the_sensors_need_no_more_than_their_name() -> None:

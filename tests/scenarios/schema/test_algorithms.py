@@ -24,6 +24,7 @@ from netsim.schedules import Constant, Geometric
 from scenarios.build.experiment import Experiment
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
+from tests.worlds import refusal
 
 FORM = """\
 name: mixing
@@ -119,10 +120,9 @@ def test_a_target_is_what_is_claimed(kind, tmp_path):
     ],
 )
 def test_one_clear_message(algorithm, field, said):
-    with pytest.raises(ScenarioError) as caught:
-        built(algorithm)
-    assert caught.value.field == f"algorithms[0].{field}"
-    assert said in str(caught.value)
+    error = refusal(built, algorithm)
+    assert error.field == f"algorithms[0].{field}"
+    assert said in str(error)
 
 
 def test_a_regularizer_needs_a_proximal_step():

@@ -8,6 +8,7 @@ from scenarios.files.library import library
 from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.runner import checked
 from tests.scenarios.files import mistaken
+from tests.worlds import refusal
 
 GOOD = mistaken.GOOD.replace(
     "audit: ",
@@ -22,9 +23,7 @@ audit: """,
 
 def refused(text: str) -> ScenarioError:
     """The error of a file that is wrong, at whatever stage before time 0 it is found."""
-    with pytest.raises(ScenarioError) as caught:
-        checked(parse(text, "small.yaml"))
-    return caught.value
+    return refusal(lambda: checked(parse(text, "small.yaml")))
 
 
 def test_the_good_file_is_good():

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from netsim.errors import ScenarioError
 from scenarios.schema import Scenario
 from scenarios.schema import own_code as owncode
 from scenarios.schema.load import parse
 from scenarios.stages.runner import checked, run_scenario
 from tests.scenarios.command import cli
 from tests.scenarios.own_algorithm import MINE
+from tests.worlds import refusal
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 YAML = """
@@ -33,9 +33,7 @@ def file(tmp_path, monkeypatch):
 
 
 def refused(settings=(), text=YAML):
-    with pytest.raises(ScenarioError) as error:
-        checked(parse(text, "own.yaml", settings))
-    return error.value
+    return refusal(lambda: checked(parse(text, "own.yaml", settings)))
 
 
 def test_a_class_without_parameters_needs_no_constructor(tmp_path):

@@ -8,6 +8,7 @@ from netsim.errors import ScenarioError
 from scenarios.schema import Scenario
 from scenarios.schema.load import expanded, parse
 from scenarios.stages.study import planned
+from tests.worlds import refusal
 
 BASE = """\
 name: base
@@ -28,9 +29,7 @@ grid:
 
 
 def refused(text: str) -> ScenarioError:
-    with pytest.raises(ScenarioError) as found:
-        planned(parse(text, "base.yaml"))
-    return found.value
+    return refusal(lambda: planned(parse(text, "base.yaml")))
 
 
 def test_each_of_the_list_at_each_point_of_the_grid():

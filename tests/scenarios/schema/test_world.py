@@ -15,6 +15,7 @@ from netsim.readers.live import Downtime, PoissonClock
 from scenarios.build.experiment import Experiment
 from scenarios.schema.load import parse
 from scenarios.stages.runner import checked, run_scenario
+from tests.worlds import refusal
 
 FORM = """\
 name: rough
@@ -61,9 +62,7 @@ def experiment(network: str) -> Experiment:
 
 
 def refused(network: str) -> ScenarioError:
-    with pytest.raises(ScenarioError) as caught:
-        checked(parse(FORM.format(network=network), "rough.yaml"))
-    return caught.value
+    return refusal(lambda: checked(parse(FORM.format(network=network), "rough.yaml")))
 
 
 def test_everything_a_file_says_reaches_the_simulation():
@@ -276,9 +275,7 @@ def test_a_graph_from_a_file(tmp_path, monkeypatch):
     ],
 )  # fmt: skip
 def test_one_clear_message_of_a_topology(text, field, value, said):
-    with pytest.raises(ScenarioError) as caught:
-        network(text)
-    error = caught.value
+    error = refusal(network, text)
     assert (error.field, error.line) == (field, 3)
     assert value is None or error.value == value
     first = str(error).partition("\n")[0]
@@ -349,11 +346,10 @@ def test_nothing_said_is_float64_and_the_usual_header():
     ],
 )
 def test_one_clear_message_of_a_codec(messages, field, said):
-    with pytest.raises(ScenarioError) as caught:
-        checked(parse(CODED.format(messages=messages), "coded.yaml"))
-    assert caught.value.field == field
-    assert said in str(caught.value)
-    assert caught.value.line == 6
+    error = refusal(lambda: checked(parse(CODED.format(messages=messages), "coded.yaml")))
+    assert error.field == field
+    assert said in str(error)
+    assert error.line == 6
 
 
 @pytest.mark.slow

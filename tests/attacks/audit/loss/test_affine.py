@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import Node
-from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
+from tests.attacks.auditing import HELD, audited, explained, quadratic_world
 
 SIGMA, DELTA = 0.4, 1e-3
 
@@ -87,25 +85,24 @@ def test_affine_messages_cost_what_their_own_law_says(how):
     zero = np.zeros((1, 4))
     change = float(np.linalg.norm(pair.hypotheses[0].gradient(zero) - pair.hypotheses[1].gradient(zero)))
     epsilon = gaussian_epsilon(MU[how] * change / SIGMA, DELTA)
-    true = judged(simulation, pair, claim_of(1.05 * epsilon, DELTA), attack=None, trials=2_000)
+    true = audited((simulation, pair), 1.05 * epsilon, DELTA, trials=2_000)
     assert all(e.granted_from == np.inf for e in true.exact)
     assert true.epsilon_exact == pytest.approx(epsilon, rel=1e-6)
     assert true.judgement.verdict in HELD
-    false = judged(simulation, pair, claim_of(0.7 * epsilon, DELTA), attack=None, trials=2_000)
+    false = audited((simulation, pair), 0.7 * epsilon, DELTA, trials=2_000)
     assert false.judgement.verdict is Verdict.REFUTED
 
 
-def explained(how):
+def priced(how):
     simulation, pair = quadratic_world(Inside(how))
     zero = np.zeros((1, 4))
     change = float(np.linalg.norm(pair.hypotheses[0].gradient(zero) - pair.hypotheses[1].gradient(zero)))
-    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
-    return found, (change / SIGMA) ** 2
+    return explained((simulation, pair)), (change / SIGMA) ** 2
 
 
 @pytest.mark.parametrize("how", MU)
 def test_the_cost_of_a_message_is_put_down_to_the_last_release_in_it(how):
-    found, one = explained(how)
+    found, one = priced(how)
     assert found.granted_from == np.inf
     np.testing.assert_allclose(found.cost.sum(axis=0), MU[how] ** 2 * one, rtol=1e-9)
     for t, message in enumerate(found.sent_in[:-1]):
@@ -117,4 +114,4 @@ def test_the_cost_of_a_message_is_put_down_to_the_last_release_in_it(how):
 )
 def test_where_the_messages_are_no_gaussian_vector_the_release_is_granted(how):
     """Both worlds' noise has one deviation; a threshold shows in which messages there are, as the noise is moved."""
-    assert explained(how)[0].granted_from == 0
+    assert explained(Inside(how)).granted_from == 0

@@ -25,7 +25,7 @@ from netsim.simulation import Simulation
 from netsim.topology import path, ring
 from netsim.transcript import Transcript
 from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import Releases, claim_of, judged, quadratic_world
+from tests.attacks.auditing import Releases, audited, claim_of, explained, judged, quadratic_world
 
 LONG = PrivateGradientDescent(12, Constant(0.1), Geometric(2.0, 0.95))
 """Twelve releases of four numbers each: that all 44 that differ point one way has probability 2^-44."""
@@ -33,7 +33,7 @@ LONG = PrivateGradientDescent(12, Constant(0.1), Geometric(2.0, 0.95))
 
 def spent(simulation, pair):
     """Σ‖Δ‖₁/b, which is the same in all transcripts of a quadratic world."""
-    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
+    found = explained((simulation, pair), 5)
     total = found.cost.sum(axis=0)
     np.testing.assert_allclose(total, total[0], rtol=1e-9)
     return float(total[0])
@@ -43,17 +43,17 @@ def spent(simulation, pair):
 def test_a_few_transcripts_show_the_whole_loss_a_claim_of_it_stands_and_above_delta_zero_nothing_is_aimed():
     simulation, pair = quadratic_world(LONG)
     supremum = spent(simulation, pair)
-    found = judged(simulation, pair, claim_of(0.98 * supremum, 0.0), trials=100, attack=None)
+    found = audited((simulation, pair), 0.98 * supremum, 0.0, trials=100)
     assert found.judgement.verdict is Verdict.REFUTED
     assert all(direction.aimed for direction in found.exact)
     for direction in found.exact:
         assert direction.epsilon.lower == pytest.approx(supremum, rel=1e-9)
         assert float(np.max(direction.losses)) < 0.9 * supremum
     assert found.witness.chunk == WORST_CASE
-    found = judged(simulation, pair, claim_of(spent(simulation, pair), 0.0), trials=100, attack=None)
+    found = audited((simulation, pair), spent(simulation, pair), 0.0, trials=100)
     assert found.judgement.verdict is not Verdict.REFUTED
     assert found.witness is None
-    found = judged(simulation, pair, claim_of(1.0, 1e-3), trials=40, attack=None)
+    found = audited((simulation, pair), 1.0, 1e-3, trials=40)
     assert not any(direction.aimed for direction in found.exact)
 
 
@@ -68,7 +68,7 @@ def test_a_few_transcripts_show_the_whole_loss_a_claim_of_it_stands_and_above_de
 def test_noise_of_every_bounded_loss_is_aimed(laws):
     simulation, pair = quadratic_world(Releases(laws))
     supremum = spent(simulation, pair)
-    found = judged(simulation, pair, claim_of(0.98 * supremum, 0.0), trials=40, attack=None)
+    found = audited((simulation, pair), 0.98 * supremum, 0.0, trials=40)
     for direction in found.exact:
         assert direction.epsilon.lower == pytest.approx(supremum, rel=1e-9)
 
@@ -78,7 +78,7 @@ def test_random_penalties_are_aimed():
     """Their uniform part hides most of the loss of what is drawn."""
     simulation, pair = quadratic_world(RandomPenaltyAdmm(rounds=12, scale=Constant(0.5), penalty=2.0, dual_step=0.1))
     supremum = spent(simulation, pair)
-    found = judged(simulation, pair, claim_of(0.98 * supremum, 0.0), trials=40, attack=None)
+    found = audited((simulation, pair), 0.98 * supremum, 0.0, trials=40)
     assert found.judgement.verdict is Verdict.REFUTED
     assert max(float(np.max(direction.losses)) for direction in found.exact) < supremum / 2
 
@@ -86,10 +86,9 @@ def test_random_penalties_are_aimed():
 @pytest.mark.slow
 def test_the_first_activation_above_the_claim_is_that_of_the_supremum():
     simulation, pair = quadratic_world(LONG)
-    sample = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
-    by = np.cumsum(sample.cost[:, 0])
+    by = np.cumsum(explained((simulation, pair), 5).cost[:, 0])
     claim = float(by[6] + by[7]) / 2
-    found = judged(simulation, pair, claim_of(claim, 0.0), trials=100, attack=None)
+    found = audited((simulation, pair), claim, 0.0, trials=100)
     assert found.first_violation == 8
 
 
@@ -99,8 +98,7 @@ def test_where_differences_depend_on_the_noise_it_stays_below_the_price():
     simulation = Simulation(logistic(data.split(5), ridge=0.5), ring(5), algorithm)
     own = simulation.problem.objectives[1]
     pair = Pair(1, (own, LogisticLoss(own.features, -own.labels, own.ridge)), "labels flipped")
-    simulate = worlds(simulation, 1, pair.hypotheses[1], 200)
-    sampled, aimed = (compare_worlds(simulate(0, index), 1, *pair.hypotheses) for index in (0, WORST_CASE))
+    sampled, aimed = (explained((simulation, pair), 200, chunk=index) for index in (0, WORST_CASE))
     dearest = max(float(part.cost.sum(axis=0).max()) for part in (sampled, aimed))
     best = float(aimed.steps.sum(axis=0).max())
     assert float(sampled.steps.sum(axis=0).max()) < best <= dearest * (1 + 1e-12)
@@ -150,15 +148,13 @@ def test_half_of_what_a_random_codec_rounds_goes_away_from_zero():
     values = next(iter(sent[0].values.values()))
     np.testing.assert_array_equal(values[:20], codec.encode(sample.releases[0][:20], np.zeros((20, 4))))
     assert np.any(values[20:] != codec.encode(sample.releases[0][20:], np.zeros((20, 4))))
-    explained = compare_worlds(sample, 1, *pair.hypotheses)
-    losses = explained.on_wire(explained.granted_from).losses()
+    found = compare_worlds(sample, 1, *pair.hypotheses)
+    losses = found.on_wire(found.granted_from).losses()
     assert np.max(losses[20:]) < np.max(losses[:20]) <= spent(simulation, pair)
 
 
 def test_what_had_to_be_granted_in_them_is_no_lower_end():
-    simulation, pair = quadratic_world(LONG)
-    simulate = worlds(simulation, 1, pair.hypotheses[1], 20)
-    sampled, aimed = (compare_worlds(simulate(0, index), 1, *pair.hypotheses) for index in (0, WORST_CASE))
+    sampled, aimed = (explained(LONG, chunk=index) for index in (0, WORST_CASE))
     found = ExactLoss.of([sampled], 0.0, 0.95)
     assert found.with_worst_case(aimed, math.inf).epsilon.lower > found.epsilon.lower
     granted = replace(aimed, granted_from=0.0)
@@ -261,10 +257,10 @@ def test_a_few_transcripts_refute_a_claim_ten_percent_too_small_at_a_small_delta
     one, two = (Tilted(parts[1], np.array([slope, 0.0])) for slope in (0.0, 0.5))
     simulation = Simulation(Problem((parts[0], one)), path(2), TEN, seed=seed)
     pair, truth = Pair(1, (one, two), "one number"), gaussian_epsilon(0.5, 1e-5)
-    broken = judged(simulation, pair, claim_of(0.9 * truth, 1e-5), trials=100, attack=None, chunk=100)
+    broken = audited((simulation, pair), 0.9 * truth, 1e-5, trials=100, chunk=100)
     assert broken.judgement.verdict is Verdict.REFUTED
     # 2.5 % of audits prove more than the truth at most: each of the seeds is fixed
-    sound = judged(simulation, pair, claim_of(truth, 1e-5), trials=100, attack=None, chunk=100)
+    sound = audited((simulation, pair), truth, 1e-5, trials=100, chunk=100)
     assert sound.judgement.verdict is not Verdict.REFUTED
     assert all(0.85 * truth < e.epsilon.lower <= truth for e in sound.exact)
     assert all(math.isinf(e.epsilon.upper) for e in sound.exact)

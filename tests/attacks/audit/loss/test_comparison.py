@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 
 from attacks.audit.loss.aimed import WORST_CASE
-from attacks.audit.loss.comparison import compare_worlds
 from netsim.algorithms import Algorithm
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian, Laplace
-from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import quadratic_world
+from tests.attacks.auditing import explained
 
 
-@dataclass(frozen=True)
 class ClippedTogether(Algorithm):
     """A norm without its axis: the gradient is clipped by the norm of all replicas' gradients."""
 
@@ -28,7 +25,6 @@ class ClippedTogether(Algorithm):
             node.estimate(g)
 
 
-@dataclass(frozen=True)
 class MeanTogether(Algorithm):
     """A mean without its axis: the next release depends on the noise of all replicas."""
 
@@ -39,7 +35,6 @@ class MeanTogether(Algorithm):
         node.estimate(compared)
 
 
-@dataclass(frozen=True)
 class ScaledTogether(Algorithm):
     """The scale of the second release is one number for all replicas."""
 
@@ -52,7 +47,6 @@ class ScaledTogether(Algorithm):
             node.estimate(x)
 
 
-@dataclass(frozen=True)
 class EachByItself(Algorithm):
     """The same with an axis."""
 
@@ -64,7 +58,6 @@ class EachByItself(Algorithm):
             node.estimate(g)
 
 
-@dataclass(frozen=True)
 class OneMore(Algorithm):
     """Sends zeros too where its own gradient is small: the worlds have −1/4 and −3/8 there."""
 
@@ -76,7 +69,6 @@ class OneMore(Algorithm):
         node.estimate(g)
 
 
-@dataclass(frozen=True)
 class Inside(Algorithm):
     """Two releases come out inside others' messages: the second before the first, which another release covers."""
 
@@ -90,12 +82,10 @@ class Inside(Algorithm):
 
 @pytest.mark.parametrize("algorithm", [ClippedTogether, MeanTogether, ScaledTogether])
 def test_code_that_mixes_replicas_is_refused_and_one_at_a_time_audited_also_where_noise_is_aimed(algorithm):
-    simulation, pair = quadratic_world(algorithm())
     with pytest.raises(PrivacyError, match="decides for all replicas"):
-        compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
+        explained(algorithm())
     for chunk in (0, WORST_CASE):
-        found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 1)(0, chunk), 1, *pair.hypotheses)
-        assert found.replicas == 1
+        assert explained(algorithm(), 1, chunk=chunk).replicas == 1
 
 
 SENT = []
@@ -113,31 +103,25 @@ SENT = []
 )
 @pytest.mark.parametrize("released", [True, False], ids=["before noise", "in a message"])
 def test_code_that_draws_outside_its_node_is_told_from_that(draw, named, released):
-    @dataclass(frozen=True)
     class Drawing(Algorithm):
         async def run(self, node):
             x = node.zeros() + draw()
             node.broadcast(x=node.privatize(x, Laplace(1.0)) if released else x)
             node.estimate(x)
 
-    simulation, pair = quadratic_world(Drawing())
     said = rf"agent 1's code does something else whenever it is replayed: .*node.privatize.*{re.escape(named)}$"
     with pytest.raises(PrivacyError, match=said):
-        compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
+        explained(Drawing())
 
 
 def test_code_that_does_not_is_not():
-    simulation, pair = quadratic_world(EachByItself())
-    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
-    alone = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 1)(0, 0), 1, *pair.hypotheses)
+    found, alone = explained(EachByItself()), explained(EachByItself(), 1)
     np.testing.assert_allclose(found.cost, np.broadcast_to(alone.cost, found.cost.shape), rtol=1e-12)
 
 
 @pytest.mark.parametrize("world", [0, 1])
 def test_a_message_that_one_world_alone_sends_is_unprotected(world):
-    simulation, pair = quadratic_world(OneMore())
-    true, other = pair.hypotheses[world], pair.hypotheses[1 - world]
-    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 5)(world, 0), 1, true, other)
+    found = explained(OneMore(), 5, world)
     assert found.leaked.tolist() == [1.0] * 5
     assert found.uncovered.message == 1
 
@@ -157,15 +141,13 @@ class BesideALargeNumber(Algorithm):
 
 @pytest.mark.parametrize("bare", [True, False])
 def test_a_large_public_number_hides_no_difference_and_rounding_is_none(bare):
-    simulation, pair = quadratic_world(BesideALargeNumber(bare))
-    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 10)(0, 0), 1, *pair.hypotheses)
+    found = explained(BesideALargeNumber(bare), 10)
     assert found.leaked.tolist() == [1.0 if bare else np.inf] * 10
     assert (found.uncovered is None, found.faint is None) == (not bare, bare)
 
 
 def test_hidden_releases_are_followed_to_where_each_comes_out():
-    simulation, pair = quadratic_world(Inside())
-    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
+    found = explained(Inside(), 5)
     first, second, shown = found.details.released
     assert (first.inside.message, first.inside.name) == (1, "x")
     assert (second.inside.message, second.inside.name) == (0, "y")

@@ -1,7 +1,7 @@
 """Envelopes of adaptive releases: between products, against mechanisms whose δ(ε) is computed exactly."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -14,7 +14,6 @@ from attacks.audit.accounting.products import Product, product_delta, product_ep
 from attacks.audit.archive import Archive
 from attacks.audit.loss import exact as exact_loss
 from attacks.audit.loss.aimed import TILTED
-from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.envelopes import SLACK, Measured, enclosed
 from attacks.audit.loss.exact import ExactLoss
 from attacks.audit.loss.release_cost import cost_and_shifts
@@ -28,9 +27,8 @@ from netsim.problems import LogisticLoss, load, logistic
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from scenarios.stages.worlds import worlds
 from tests.attacks.audit.accounting.accountants import distribution
-from tests.attacks.auditing import Releases, claim_of, judged, quadratic_world
+from tests.attacks.auditing import Releases, claim_of, explained, judged, quadratic_world
 from tests.worlds import changed
 
 FIRST = 0.8
@@ -186,7 +184,6 @@ SHIFT = 1 / 8
 SCALES = (0.8, 0.5, 1.5, 2.5, 0.7)
 
 
-@dataclass(frozen=True)
 class Chance(Algorithm):
     """Sends noise, and then its gradient: twice as large where the noise was negative."""
 
@@ -205,12 +202,6 @@ def audited(simulation, pair, delta, trials=600, chunk=200, **options):
 
 def found(algorithm, delta, **options):
     return audited(*quadratic_world(algorithm), delta, **options)
-
-
-def explained(algorithm, count=40, simulation_and_pair=None, reference=None, chunk=0):
-    simulation, pair = simulation_and_pair or quadratic_world(algorithm)
-    sample = worlds(simulation, pair.agent, pair.hypotheses[1], count)(0, chunk)
-    return compare_worlds(sample, pair.agent, *pair.hypotheses, reference)
 
 
 def product_of(mechanisms):
@@ -269,7 +260,7 @@ class TestDifferencesThatAreTheSame:
         """As many transcripts as wanted, of which only the number is said here: a quarter of α for each end to have
         been seen in none of them."""
         delta, product = 1e-3, product_of(mechanisms)
-        part = replace(explained(Releases(mechanisms)).measured, transcripts=10_000)
+        part = replace(explained(Releases(mechanisms), 40).measured, transcripts=10_000)
         interval = part.enclosed(delta, 0.95)
         unseen = 1 - (0.05 / 4) ** (1 / 10_000)
         assert interval.lower == pytest.approx(product_epsilon(product, delta + unseen), rel=2e-3)
@@ -277,7 +268,7 @@ class TestDifferencesThatAreTheSame:
         assert product_epsilon(product, delta) in interval
 
     def test_what_was_never_seen_may_cost_more(self, mechanisms):
-        part = explained(Releases(mechanisms)).measured
+        part = explained(Releases(mechanisms), 40).measured
         assert part.transcripts == 30
         assert math.isinf(part.enclosed(1e-3, 0.95).upper)
 
@@ -384,16 +375,16 @@ class TestReference:
         assert later.measured.transcripts == 40
         both = Measured.pooled([part.measured, later.measured])
         assert both.transcripts == 70
-        assert Measured.pooled([part.measured, explained(Releases((Laplace(1.0),))).measured]) is None
+        assert Measured.pooled([part.measured, explained(Releases((Laplace(1.0),)), 40).measured]) is None
         assert Measured.pooled([part.measured, None]) is None
 
     def test_what_the_reference_does_not_have(self):
         """A release more is bounded by nothing; a release less tells nothing, and the least factor is 0."""
         short, long = Releases((Laplace(1.0),)), Releases((Laplace(1.0), Laplace(1.0)))
-        more = explained(long, reference=explained(short).measured).measured
+        more = explained(long, 40, reference=explained(short, 40).measured).measured
         assert math.isinf(more.greatest)
         assert not more.known
-        less = explained(short, reference=explained(long).measured).measured
+        less = explained(short, 40, reference=explained(long, 40).measured).measured
         assert (less.least, less.greatest) == (0.0, pytest.approx(1.0))
         assert less.known
 

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.arrays import Array
 from netsim.mechanisms import Gaussian
 from netsim.node import Node
-from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import claim_of, judged, quadratic_world
+from tests.attacks.auditing import audited, explained, quadratic_world
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ def test_what_some_noise_explains_costs_what_its_own_law_says(algorithm):
     """x_{k+1} = mix − 0.2∇f(x_k) differs by δ_{k+1} = −0.2(∇²f δ_k + Δ∇f), which noise of `parts`·0.7² covers:
     multiples of one noisy value tell no more than it does."""
     simulation, pair = quadratic_world(algorithm)
-    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
+    found = explained((simulation, pair))
     assert found.uncovered is found.inexplicable is None
     assert found.granted_from == np.inf
     own, other = pair.hypotheses
@@ -54,8 +52,7 @@ def test_what_some_noise_explains_costs_what_its_own_law_says(algorithm):
 @pytest.mark.slow
 def test_two_combinations_of_one_value_and_one_noise_tell_it():
     """x + n, and 3(x + n) + x: the first message after the start that no noise explains is the second copy's."""
-    simulation, pair = quadratic_world(Summed(copies=3))
-    found = judged(simulation, pair, claim_of(1.0, 1e-3), attack=None)
+    found = audited(Summed(copies=3), 1.0, 1e-3)
     assert found.judgement.verdict is Verdict.UNPROTECTED
     assert found.uncovered is not None
     assert (found.uncovered.message, found.uncovered.activation, found.uncovered.name) == (5, 2, "x")
@@ -78,8 +75,7 @@ def test_the_share_of_noisy_numbers_is_what_counts():
                 x = x - 0.2 * await node.gradient(x)
                 node.estimate(x)
 
-    simulation, pair = quadratic_world(Half())
-    found = judged(simulation, pair, claim_of(1.0, 1e-3), attack=None)
+    found = audited(Half(), 1.0, 1e-3)
     assert found.judgement.verdict is Verdict.UNPROTECTED
 
 
@@ -118,8 +114,7 @@ class Scales(Algorithm):
 @pytest.mark.parametrize("shared", [False, True])
 def test_noises_of_very_different_size_each_cover_their_own(shared, inside):
     """Scales from 1e-12 to 1e6 in one message: its own noise in each number is enough, one for two numbers is not."""
-    simulation, pair = quadratic_world(Scales(shared=shared, inside=inside))
-    found = judged(simulation, pair, claim_of(1.0, 1e-3), attack=None)
+    found = audited(Scales(shared=shared, inside=inside), 1.0, 1e-3)
     if shared:
         assert found.judgement.verdict is Verdict.UNPROTECTED
         assert "no noise can explain" in str(found.uncovered)
@@ -149,7 +144,6 @@ class Weighed(Algorithm):
 @pytest.mark.slow
 @pytest.mark.parametrize("copies", [1, 2])
 def test_a_small_factor_of_large_noise_covers_like_any_other(copies):
-    simulation, pair = quadratic_world(Weighed(copies=copies))
-    found = judged(simulation, pair, claim_of(1.0, 1e-3), attack=None)
+    found = audited(Weighed(copies=copies), 1.0, 1e-3)
     assert (found.judgement.verdict is Verdict.UNPROTECTED) == (copies > 1)
     assert (found.uncovered is None) == (copies == 1)

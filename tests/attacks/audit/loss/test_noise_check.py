@@ -57,7 +57,6 @@ def released(law, value):
     return [Release(0, law, observed, value, np.ones(len(value), dtype=bool))]
 
 
-@dataclass(frozen=True)
 class Drawn(Gaussian):
     """Gaussian noise that is drawn from the generator, or made of it."""
 
@@ -76,37 +75,26 @@ class OfTheValue(Drawn):
         return np.array([np.random.default_rng(seed).standard_normal(value.shape[-1]) for seed in seeds])
 
 
-class PartlyOfTheValue(OfTheValue):
-    """The same, with a tenth of the variance drawn."""
-
-    def noise(self, value, rng):
-        return np.sqrt(0.9) * super().noise(value, rng) + np.sqrt(0.1) * Drawn.noise(self, value, rng)
+def drawing(name, noise):
+    """A law that draws this, and declares what it inherits."""
+    return type(name, (Drawn,), {"noise": lambda self, value, rng: noise(value, rng)})
 
 
-class Truncated(Drawn):
-    """Without the last 2e-3: what is in either tail of 1e-3 is drawn again."""
-
-    def noise(self, value, rng):
-        return special.ndtri(1e-3 + (1 - 2e-3) * rng.random(value.shape))
+def tenth_drawn(value, rng):
+    """Of the value and the number of the replica, but for a tenth of the variance."""
+    return np.sqrt(0.9) * OfTheValue(1.0).noise(value, rng) + np.sqrt(0.1) * rng.standard_normal(value.shape)
 
 
-class Clipped(Drawn):
-    def noise(self, value, rng):
-        return np.clip(super().noise(value, rng), -3.09, 3.09)
+def one_in_a_hundred(value, rng):
+    """Is three times as large."""
+    return rng.standard_normal(value.shape) * np.where(rng.random(value.shape) < 0.01, 3.0, 1.0)
 
 
-class NoUpperTail(Drawn):
-    """Of one side alone, 2e-3."""
-
-    def noise(self, value, rng):
-        return special.ndtri((1 - 2e-3) * rng.random(value.shape))
-
-
-class Heavier(Drawn):
-    """One number in a hundred is three times as large."""
-
-    def noise(self, value, rng):
-        return super().noise(value, rng) * np.where(rng.random(value.shape) < 0.01, 3.0, 1.0)
+PartlyOfTheValue, Heavier = drawing("PartlyOfTheValue", tenth_drawn), drawing("Heavier", one_in_a_hundred)
+Clipped = drawing("Clipped", lambda value, rng: np.clip(rng.standard_normal(value.shape), -3.09, 3.09))
+# what is in either tail of 1e-3 is drawn again, or in one of 2e-3
+Truncated = drawing("Truncated", lambda value, rng: special.ndtri(1e-3 + (1 - 2e-3) * rng.random(value.shape)))
+NoUpperTail = drawing("NoUpperTail", lambda value, rng: special.ndtri((1 - 2e-3) * rng.random(value.shape)))
 
 
 class TwoPoints(DiscreteLaplace):
@@ -157,7 +145,6 @@ def test_a_sound_law_of_somebodys_own_is_not_accused():
     assert min(found) > 1e-6
 
 
-@dataclass(frozen=True, slots=True)
 class Slotted(Gaussian):
     """A law that has no __dict__ of its own fields."""
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from attacks.replay import replay
@@ -21,8 +20,7 @@ from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import HELD, claim_of, judged
+from tests.attacks.auditing import HELD, audited, claim_of, explained, judged
 from tests.worlds import coins, simulated, synthetic_problem
 
 STEP = 0.7
@@ -189,12 +187,11 @@ def test_a_sound_claim_of_r_admm_is_consistent(noise):
 def test_a_claim_that_forgets_most_of_the_noise_is_refuted():
     pair = record_pair()
     simulation = Simulation(PROBLEM, ring(3), recycled(6.0))
-    found = judged(simulation, pair, claim_of(0.2, 0.0), trials=1000, attack=None)
+    found = audited((simulation, pair), 0.2, 0.0, trials=1000)
     assert found.judgement.verdict is Verdict.REFUTED
     assert 0.2 < found.epsilon_exact < 6.0
 
 
-@dataclass(frozen=True)
 class Unrecycled(RAdmm):
     """A broken twin: its second round asks the data again instead of recycling."""
 
@@ -229,11 +226,10 @@ def test_no_loss_exceeds_the_claim_in_a_thousand_draws(algorithm):
     pair = record_pair()
     simulation = Simulation(PROBLEM, ring(3), algorithm)
     epsilon = simulation.claim(adjacency(pair), algorithm.rounds, 0.0).epsilon
-    simulate = worlds(simulation, 1, pair.hypotheses[1], 500)
     for world in (0, 1):
-        explained = compare_worlds(simulate(world, 0), 1, pair.hypotheses[world], pair.hypotheses[1 - world])
-        losses = explained.steps.sum(axis=0)
-        assert np.isinf(explained.leaked).all()
+        found = explained((simulation, pair), 500, world)
+        losses = found.steps.sum(axis=0)
+        assert np.isinf(found.leaked).all()
         assert epsilon / 10 < losses.max() <= epsilon
         assert np.abs(losses).max() <= epsilon
 
@@ -244,6 +240,5 @@ def test_gaussian_losses_exceed_the_claim_no_more_often_than_delta():
     algorithm = replace(recycled(2.0, noise="gaussian"), rounds=2)
     simulation = Simulation(PROBLEM, ring(3), algorithm)
     epsilon = simulation.claim(adjacency(pair), 2, 0.05).epsilon
-    simulate = worlds(simulation, 1, pair.hypotheses[1], 1000)
-    losses = compare_worlds(simulate(0, 0), 1, *pair.hypotheses).steps.sum(axis=0)
+    losses = explained((simulation, pair), 1000).steps.sum(axis=0)
     assert np.mean(losses > epsilon) < 0.05

@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
+from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.accounting.intervals import Interval
-from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.release_cost import Ratio
 from attacks.audit.verdict import Verdict
 from attacks.replay import Release, replay
@@ -26,24 +25,21 @@ from netsim.mechanisms import (
 from netsim.schedules import Constant, Geometric
 from scenarios.stages.worlds import worlds
 from tests.attacks.audit.test_loss_breakdown import dpp2, samples
-from tests.attacks.auditing import HELD, Releases, claim_of, judged, quadratic_world
+from tests.attacks.auditing import HELD, Releases, audited, explained, quadratic_world
 
 SHIFT = 1 / 8
 """Between the gradients of the two worlds at 0, in each of four coordinates: −1/4 and −3/8, or −1/4 and −1/8."""
 
 
 def found(*mechanisms, epsilon=2.0, delta=0.0, factor=1.0, trials=400):
-    simulation, pair = quadratic_world(Releases(mechanisms, factor))
-    return judged(simulation, pair, claim_of(epsilon, delta), attack=None, trials=trials)
+    return audited(Releases(mechanisms, factor), epsilon, delta, trials=trials)
 
 
 def costs(*mechanisms, factor=1.0):
     """(releases,), the same in every transcript."""
-    simulation, pair = quadratic_world(Releases(mechanisms, factor))
-    sample = worlds(simulation, pair.agent, pair.hypotheses[1], 20)(0, 0)
-    explained = compare_worlds(sample, pair.agent, *pair.hypotheses)
-    np.testing.assert_array_equal(explained.cost, np.broadcast_to(explained.cost[:, :1], explained.cost.shape))
-    return explained.cost[:, 0]
+    cost = explained(Releases(mechanisms, factor)).cost
+    np.testing.assert_array_equal(cost, np.broadcast_to(cost[:, :1], cost.shape))
+    return cost[:, 0]
 
 
 class TestPrices:
@@ -101,9 +97,7 @@ class TestMixture:
         assert replayed.identical
 
     def test_laplace_noise_below_rounding_is_not_judged_however_wide_the_rest(self):
-        simulation, pair = quadratic_world(Releases((UniformLaplace(10.0, 1e-13),)))
-        sample = worlds(simulation, pair.agent, pair.hypotheses[1], 20)(0, 0)
-        assert compare_worlds(sample, pair.agent, *pair.hypotheses).unreliable_from == 1
+        assert explained(Releases((UniformLaplace(10.0, 1e-13),))).unreliable_from == 1
 
     def test_half_the_claim_is_refuted_by_what_was_seen(self):
         assert found(UniformLaplace(1.0, 0.25), epsilon=1.0, trials=2_000).judgement.verdict is Verdict.REFUTED
@@ -177,8 +171,8 @@ class TestDiscrete:
         for exact in audit.exact:
             assert not exact.by_formula
             assert exact.passed
-            assert exact.epsilon.lower < _gaussian_epsilon(math.sqrt(4) * SHIFT / 0.25, 0.05) + 0.3
-            assert exact.epsilon.upper > _gaussian_epsilon(math.sqrt(4) * SHIFT / 0.25, 0.05) - 0.3
+            assert exact.epsilon.lower < gaussian_epsilon(math.sqrt(4) * SHIFT / 0.25, 0.05) + 0.3
+            assert exact.epsilon.upper > gaussian_epsilon(math.sqrt(4) * SHIFT / 0.25, 0.05) - 0.3
         assert all(math.isinf(e.epsilon.lower) for e in found(DiscreteGaussian(0.25, 1 / 8)).exact)
 
     def test_a_bounded_loss_of_two_normal_laws_is_not_called_infinite(self):
@@ -204,16 +198,6 @@ class Heavier(DiscreteLaplace):
 
     def release(self, value, rng):
         return DiscreteLaplace(2 * self.scale, self.step).release(value, rng)
-
-
-def _gaussian_epsilon(mu: float, delta: float) -> float:
-    """Balle and Wang 2018, by bisection."""
-    low, high = 0.0, 50.0
-    for _ in range(80):
-        middle = (low + high) / 2
-        reached = stats.norm.cdf(mu / 2 - middle / mu) - math.exp(middle) * stats.norm.cdf(-mu / 2 - middle / mu)
-        low, high = (middle, high) if reached > delta else (low, middle)
-    return low
 
 
 SURE = 1 - 1e-6

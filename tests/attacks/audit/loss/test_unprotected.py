@@ -5,13 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.unprotected import Explained, combined
 from netsim.algorithms import Algorithm
 from netsim.codecs import FixedPoint
 from netsim.mechanisms import Laplace
-from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import quadratic_world
+from tests.attacks.auditing import explained, quadratic_world
 from tests.worlds import changed
 
 
@@ -44,14 +42,12 @@ class Wave(Algorithm):
 
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
 def test_a_message_that_is_not_affine_in_its_noise_is_not_accused_in_any_units(unit):
-    simulation, pair = quadratic_world(Wave(unit))
-    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
+    found = explained(Wave(unit), 5)
     assert found.granted_from == 0
     assert found.inexplicable is None
     assert np.all(np.isinf(found.bare))
 
 
-@dataclass(frozen=True)
 class Coarse(Algorithm):
     """Sends its gradient, −1/4 in one world and −3/8 or −1/8 in the other."""
 
@@ -65,8 +61,7 @@ def test_values_that_a_codec_made_equal_are_a_faint_difference():
     """On a grid of 4 all are 0; on one of 1/8 they differ."""
     simulation, pair = quadratic_world(Coarse())
     for codec, seen in ((FixedPoint(2, 4.0), False), (FixedPoint(8, 127 / 8), True)):
-        sample = worlds(changed(simulation, codec=codec), 1, pair.hypotheses[1], 3)(0, 0)
-        found = compare_worlds(sample, 1, *pair.hypotheses)
+        found = explained((changed(simulation, codec=codec), pair), 3)
         assert np.isfinite(found.leaked).tolist() == [seen] * 3
         assert (found.uncovered is not None) == seen
         if not seen:

@@ -6,21 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.wire_fields import UnprotectedField
 from netsim.algorithms import GradientTracking, PrivateGradientDescent, Recal
 from netsim.algorithms.planted_faults import FAULTS, OneScalar, SecondMessage, SentBefore
 from netsim.schedules import Constant
-from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import claim_of, judged, quadratic_world
+from tests.attacks import auditing
+from tests.attacks.auditing import audited, quadratic_world
 
 BUDGET = {"rounds": 3, "step": 0.2, "scale": 0.8, "bound": 0.5}
 
 
 def explained(algorithm, replicas=12, agents=3, world=0):
-    simulation, pair = quadratic_world(algorithm, agents)
-    simulate = worlds(simulation, 1, pair.hypotheses[1], replicas)
-    return compare_worlds(simulate(world, 0), 1, pair.hypotheses[world], pair.hypotheses[1 - world])
+    return auditing.explained(quadratic_world(algorithm, agents), replicas, world)
 
 
 def fields(algorithm, **how):
@@ -105,8 +102,7 @@ def test_samples_are_pooled():
 
 
 def test_an_audit_lists_them_of_both_worlds():
-    simulation, pair = quadratic_world(SentBefore(**BUDGET))
-    found = judged(simulation, pair, claim_of(1.0, 0.0), trials=40, attack=None)
+    found = audited(SentBefore(**BUDGET), 1.0, 0.0, trials=40)
     (listed,) = found.loss_breakdown.uncovered
     assert (listed.transcripts, listed.distinguishing) == (80, 80)
     assert listed.activation == found.uncovered.activation == found.first_violation

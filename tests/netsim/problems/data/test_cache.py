@@ -13,6 +13,7 @@ from netsim.problems import load
 from netsim.problems.data import named as images
 from netsim.problems.data.cache import Cache, Remote, fetched, folder
 from tests.netsim.problems.data import written
+from tests.worlds import refusal
 
 CONTENT = b"what is published"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -38,13 +39,12 @@ def no_network(url: str) -> bytes:
 
 
 def test_nothing_is_downloaded_unless_asked(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError) as caught:
-        Cache(tmp_path, fetch=no_network).files("set", [FILE])
-    assert caught.value.field == "name"
-    assert str(tmp_path) in caught.value.problem
-    assert "set/file.bin" in caught.value.problem
-    assert "download: true" in caught.value.allowed
-    assert "NETSIM_DATA" in caught.value.allowed
+    error = refusal(Cache(tmp_path, fetch=no_network).files, "set", [FILE])
+    assert error.field == "name"
+    assert str(tmp_path) in error.problem
+    assert "set/file.bin" in error.problem
+    assert "download: true" in error.allowed
+    assert "NETSIM_DATA" in error.allowed
     assert not list(tmp_path.iterdir())
 
 

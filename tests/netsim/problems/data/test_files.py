@@ -9,6 +9,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from netsim.errors import ScenarioError
 from netsim.problems import load
+from tests.worlds import refusal
 
 TABLE = """height, weight, name, species
 1.5, 20, ann, cat
@@ -78,10 +79,9 @@ def test_without_a_header_all_other_columns_are_features(tmp_path: Path) -> None
 )  # fmt: skip
 def test_what_does_not_fit_is_named(table: Path, options: dict, field: str, said: str) -> None:
     options = {"features": ["height"]} | options if "kind" in options else options
-    with pytest.raises(ScenarioError) as caught:
-        load("csv", path=table, **options)
-    assert caught.value.field == field
-    assert said in str(caught.value)
+    error = refusal(load, "csv", path=table, **options)
+    assert error.field == field
+    assert said in str(error)
 
 
 @pytest.mark.parametrize(

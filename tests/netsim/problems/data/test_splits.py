@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from netsim.errors import ScenarioError
 from netsim.problems import Dataset, load
+from tests.worlds import refusal
 
 ways = st.one_of(
     st.just({"by": "equal"}),
@@ -127,6 +128,4 @@ def test_real_targets_are_one_class_to_dirichlet_and_none_by_label() -> None:
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_named(way: dict, field: str) -> None:
-    with pytest.raises(ScenarioError) as caught:
-        numbered(5, 5).split(2, **way)
-    assert caught.value.field == field
+    assert refusal(numbered(5, 5).split, 2, **way).field == field

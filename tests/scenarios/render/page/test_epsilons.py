@@ -5,10 +5,9 @@ import re
 
 import pytest
 
-from scenarios.render.page.epsilons import _over_time, epsilons, loss_charts
+from scenarios.render.page.epsilons import epsilons, loss_charts
 from scenarios.render.sentences import Finding
 from scenarios.results.audit import AuditResult
-from scenarios.results.budgets import OverTime
 from scenarios.results.tree import AlgorithmResult
 from tests.scenarios.filled import filled
 
@@ -22,7 +21,8 @@ def test_ticks_stand_at_whole_rounds(rounds):
         "claimed": {"count": at, "epsilon": [0.1 * k for k in at]},
         "exact": {"count": at, "estimate": [0.1 * k for k in at], "lower": [0.09 * k for k in at]},
     }
-    texts = re.findall(r"<text[^>]*>([^<]*)</text>", _over_time(filled(OverTime, time), "x").drawing.svg)
+    made = filled(AlgorithmResult, {"name": "one", "over_time": time, "audit": filled(AuditResult, {})})
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", loss_charts(Finding(made), "x")[0].drawing.svg)
     ticks = texts[: texts.index("rounds")]
     assert len(ticks) >= 2
     assert all(tick.isdigit() for tick in ticks)

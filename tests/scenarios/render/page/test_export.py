@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from netsim.errors import ScenarioError
 from scenarios.build.duration import Silent
 from scenarios.render.page.export import export_figures, export_tables
 from scenarios.render.page.report import figures, page
 from scenarios.results.tree import loads
 from tests.scenarios.filled import tree
 from tests.scenarios.render.page.test_report import sample
+from tests.worlds import refusal
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -98,9 +98,7 @@ def test_a_study_has_its_figures_too(study, tmp_path):
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, options, field):
-    with pytest.raises(ScenarioError) as refused:
-        export_figures(figures(tree(sample())), tmp_path / "figures", **options)
-    assert refused.value.field == field
+    assert refusal(export_figures, figures(tree(sample())), tmp_path / "figures", **options).field == field
     assert not (tmp_path / "figures").exists()
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import copy
+import io
 import math
 import re
 from html.parser import HTMLParser
@@ -658,8 +659,6 @@ def test_a_share_just_short_of_one_is_not_called_one():
 
 def test_a_picture_is_the_png_of_its_values():
     image = pytest.importorskip("PIL.Image")
-    import io
-
     uri = picture([0, 0.5, 2.0, math.nan, -1, 1.0], (2, 3), (0, 1))
     opened = image.open(io.BytesIO(base64.b64decode(uri.split(",")[1])))
     assert opened.size == (3, 2)
