@@ -13,8 +13,10 @@ under a hypothesis about the private data. Five rules make that work:
 `Computed` tells which reader ran a run, and on what its gradients were computed.
 """
 
+import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Protocol, cast
 
 import numpy as np
@@ -30,6 +32,7 @@ Reader = Literal["live", "stacked", "deployed"]
 Backend = Literal["numpy", "torch"]
 Device = Literal["cpu", "cuda"]
 WORD = 1 << 32
+LOW = WORD - 1
 
 
 class Exchange:
@@ -224,21 +227,27 @@ def own_share(value: Array, shares: Sequence[Array], weights: Array) -> Array:
 class Coins(np.random.Generator):
     """An agent's private coins: NumPy's generator, which `choose` and `subset` toss as well."""
 
-    _next: Callable[[int | None], int] | None = None
+    _draw: Callable[[], int] | None = None
 
     def choose(self, options: Sequence[int]) -> int:
         """One of the options, uniformly: `options[self.integers(len(options))]`, in a third of its time."""
         count = len(options)
         if count < 2:
             return options[int(self.integers(count))]
-        if self._next is None:
-            drawn = self.bit_generator.ctypes
-            self._next, self._state = cast(Callable[[int | None], int], drawn.next_uint32), drawn.state_address
-        scaled = self._next(self._state) * count  # Lemire's multiply and shift, as in NumPy
-        if scaled % WORD < count:
-            while scaled % WORD < WORD % count:
-                scaled = self._next(self._state) * count
-        return options[scaled // WORD]
+        draw = self._draw or self._words()
+        scaled = draw() * count  # Lemire's multiply and shift, as in NumPy
+        if scaled & LOW < count:
+            while scaled & LOW < WORD % count:
+                scaled = draw() * count
+        return options[scaled >> 32]
+
+    def _words(self) -> Callable[[], int]:
+        """Draws the next 32 bits of the stream. By a pointer of our own: NumPy's releases the interpreter's lock."""
+        given = self.bit_generator.ctypes
+        address = ctypes.cast(given.next_uint32, ctypes.c_void_p).value
+        draw = ctypes.PYFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p)(address)
+        self._draw = partial(cast(Callable[[int | None], int], draw), given.state_address)
+        return self._draw
 
     def subset(self, total: int, size: int) -> Sequence[int]:
         """So many of range(total), ascending, uniformly."""
