@@ -17,7 +17,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 
@@ -245,8 +245,10 @@ class Coins(np.random.Generator):
         """Draws the next 32 bits of the stream. By a pointer of our own: NumPy's releases the interpreter's lock."""
         given = self.bit_generator.ctypes
         address = ctypes.cast(given.next_uint32, ctypes.c_void_p).value
-        draw = ctypes.PYFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p)(address)
-        self._draw = partial(cast(Callable[[int | None], int], draw), given.state_address)
+        kind = cast(
+            Callable[[int | None], Callable[[int | None], int]], ctypes.PYFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p)
+        )
+        self._draw = partial(kind(address), given.state_address)
         return self._draw
 
     def subset(self, total: int, size: int) -> Sequence[int]:
