@@ -31,6 +31,7 @@ Reader = Literal["live", "stacked", "deployed"]
 """Agent by agent, one run for all agents, or processes (`netsim.readers`)."""
 Backend = Literal["numpy", "torch"]
 Device = Literal["cpu", "cuda"]
+FLOAT64 = np.dtype(np.float64)
 WORD = 1 << 32
 LOW = WORD - 1
 
@@ -64,7 +65,7 @@ class Exchange:
     def apart(self, name: str) -> Array:
         """Σ_j (v − v_j) over my neighbors, v being what I sent: the graph Laplacian's row; fixed order."""
         sent = self.sent(name)
-        return added(np.array([sent - value for value in self.values(name)]))
+        return added(together([sent - value for value in self.values(name)]))
 
     def sent(self, name: str) -> Array:
         """What I sent under this name, as the others decode it; read-only."""
@@ -78,14 +79,27 @@ class Exchange:
 
     def mix(self, name: str) -> Array:
         """Σ_j w_ij v_j over my neighbors and myself, my own term being what I sent; fixed order: me first."""
-        own = self.sent(name)
-        terms = np.concatenate((own, *self.values(name))).reshape(-1, *own.shape)  # half of what np.array takes
+        terms = together([self.sent(name), *self.values(name)])
         terms *= self._node.weights[:, None, None]
         return added(terms)
 
     def sum(self, name: str) -> Array:
         """Σ_j v_j over my neighbors, in their order."""
-        return added(np.array(self.values(name)))
+        return added(together(self.values(name)))
+
+
+def together(vectors: list[Array]) -> Array:
+    """Vectors of one type and shape as one array, along a new first axis.
+
+    Where floats lie in order their bytes are joined: a third of the time that NumPy takes over a few short ones.
+    """
+    first, parts = vectors[0], cast("list[bytes]", vectors)
+    if first.dtype is FLOAT64:
+        try:
+            return np.frombuffer(bytearray().join(parts)).reshape((-1, *first.shape))
+        except TypeError:  # one of them lies otherwise
+            pass
+    return np.array(vectors)
 
 
 def added(terms: Array) -> Array:
@@ -95,7 +109,7 @@ def added(terms: Array) -> Array:
     """
     if terms.size == len(terms):
         return np.add.accumulate(terms, axis=0)[-1]
-    return np.add.reduce(terms, axis=0)
+    return np.add.reduce(terms)
 
 
 class Node(Protocol):
