@@ -134,6 +134,12 @@ def replay(
     raise TranscriptError(f"where agent {agent}'s releases are sent depends on them: grant the replay their values")
 
 
+def _as_it_is(mechanism: Mechanism) -> Mechanism:
+    """A mechanism that the code cannot change any more: it may go on with its arrays."""
+    fixed = type(mechanism) in (Laplace, Gaussian) and all(type(one) is float for one in vars(mechanism).values())
+    return mechanism if fixed else deepcopy(mechanism)
+
+
 def _copied(coins: np.random.Generator) -> Any:
     """Coins that toss the same; of a history that is followed, without a note of it."""
     return coins.copied() if isinstance(coins, Coins | DrawnCoins) else deepcopy(coins)
@@ -156,7 +162,8 @@ class _Reader(RecordedNode):
         self._codec, self._encoder = recording.public.codec, encoder
         self._hypothesis, self._granted = hypothesis, granted
         self._given: dict[int, Release] = {}  # by the identity of the array that `privatize` returned
-        self._largest = self.zeros()  # absolute number that each coordinate has carried
+        self._largest = self.zeros()  # absolute number that each coordinate has carried, but for what only passed
+        self._passed: list[Array] = []
         self._judged = np.ones(self.replicas, dtype=bool)
         self._answer: Answer | None = None
         self._residuals: list[Array] = []  # all noise of the releases that hold noise from shared seeds
@@ -203,7 +210,7 @@ class _Reader(RecordedNode):
         identity = np.eye(x.shape[-1]) / step
         curvature = np.array([self._hypothesis.hessian(row) + identity for row in x])
         log_jacobian = np.asarray(np.linalg.slogdet(curvature)[1], dtype=np.float64)
-        law = Perturbed(deepcopy(mechanism), pull, log_jacobian)
+        law = Perturbed(_as_it_is(mechanism), pull, log_jacobian)
         return self._explained(
             Release(self.sent, law, x, self._hypothesis.gradient(x), self._judged, drowned=drowned)
         )
@@ -218,8 +225,7 @@ class _Reader(RecordedNode):
             return value
         observed = self._carried(self._observed(len(self._found.releases)))
         drowned = self._judge(mechanism, observed)
-        law = deepcopy(mechanism)  # the code may go on with its arrays
-        made = Release(self.sent, law, observed, value.copy(), self._judged, drowned=drowned)
+        made = Release(self.sent, _as_it_is(mechanism), observed, value.copy(), self._judged, drowned=drowned)
         return self._explained(made)
 
     def split(self, value: Array, mechanism: Gaussian) -> dict[int, Array]:
@@ -277,7 +283,7 @@ class _Reader(RecordedNode):
         at some time."""
         # of a mixture the Laplace noise counts, for its width is data
         law = Laplace(mechanism.scale) if isinstance(mechanism, UniformLaplace) else mechanism
-        stddev = np.broadcast_to(deviation(law), observed.shape)
+        stddev = deviation(law)
         drowned = np.any((stddev > 0) & (stddev < ROUNDING * np.abs(observed)), axis=-1)
         if np.any(drowned & self._judged):
             self._judged = self._judged & ~drowned
@@ -286,8 +292,13 @@ class _Reader(RecordedNode):
         return drowned
 
     def _seen(self, row: Record) -> None:
-        for value in row.values.values():
-            self._carried(value)
+        self._passed += row.values.values()  # read-only, and looked at when a difference is
+
+    def _largest_carried(self) -> Array:
+        """Largest absolute number that each coordinate has carried."""
+        while self._passed:
+            self._carried(self._passed.pop())
+        return self._largest
 
     def _carried(self, value: Array) -> Array:
         np.fmax(self._largest, np.abs(value), out=self._largest, where=np.isfinite(value))
@@ -310,7 +321,7 @@ class _Reader(RecordedNode):
             possible = None if identical else self._possible(value, observed)
             predicted = observed if identical else encoded
             kept = None if identical and self._codec.lossless else value.copy()
-            carried = None if identical else self._largest.copy()
+            carried = None if identical else self._largest_carried().copy()
             what = Comparison(self.sent, name, row.receiver, observed, predicted, possible, self._judged, kept)
             self._found.comparisons.append(what._replace(answer=self._answer, carried=carried))
 
@@ -318,7 +329,7 @@ class _Reader(RecordedNode):
         """Mask of where the codec may have made what was observed of a value that differs from this one by
         rounding."""
         with np.errstate(over="ignore", invalid="ignore"):
-            rounding = ULPS * np.finfo(float).eps * self._largest
+            rounding = ULPS * np.finfo(float).eps * self._largest_carried()
             anything = np.isinf(rounding) & ~np.isnan(value)
             low = np.where(anything, -np.inf, value - rounding)
             high = np.where(anything, np.inf, value + rounding)
