@@ -1,7 +1,7 @@
 """The least that the engine's approach costs: the same gossip on a bare heap of callbacks, with asyncio's futures.
 
-Coroutines on asyncio's own tasks, tuples on one heap, one wake per agent and exchange, and a product with vectors that
-are put together by their bytes, as in `netsim.node`.
+Coroutines on asyncio's own tasks, tuples on one heap, one wake per agent and exchange, and a product with vectors put
+together by their bytes, as in `netsim.node`.
 Nothing is copied, checked, counted in bytes, tapped or lost, and there are no links, laws or wires. Run as a script
 to print messages per second.
 """
