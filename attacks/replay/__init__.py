@@ -135,9 +135,12 @@ def replay(
 
 
 def _as_it_is(mechanism: Mechanism) -> Mechanism:
-    """A mechanism that the code cannot change any more: it may go on with its arrays."""
-    fixed = type(mechanism) in (Laplace, Gaussian) and all(type(one) is float for one in vars(mechanism).values())
-    return mechanism if fixed else deepcopy(mechanism)
+    """A copy of a mechanism: the code may go on with its arrays. Of one number without `deepcopy`, which takes long."""
+    match mechanism:
+        case Laplace(float(number)) | Gaussian(float(number)) if type(mechanism) in (Laplace, Gaussian):
+            return type(mechanism)(number)
+        case _:
+            return deepcopy(mechanism)
 
 
 def _copied(coins: np.random.Generator) -> Any:
@@ -162,8 +165,7 @@ class _Reader(RecordedNode):
         self._codec, self._encoder = recording.public.codec, encoder
         self._hypothesis, self._granted = hypothesis, granted
         self._given: dict[int, Release] = {}  # by the identity of the array that `privatize` returned
-        self._largest = self.zeros()  # absolute number that each coordinate has carried, but for what only passed
-        self._passed: list[Array] = []
+        self._largest = self.zeros()  # absolute number that each coordinate has carried
         self._judged = np.ones(self.replicas, dtype=bool)
         self._answer: Answer | None = None
         self._residuals: list[Array] = []  # all noise of the releases that hold noise from shared seeds
@@ -292,13 +294,8 @@ class _Reader(RecordedNode):
         return drowned
 
     def _seen(self, row: Record) -> None:
-        self._passed += row.values.values()  # read-only, and looked at when a difference is
-
-    def _largest_carried(self) -> Array:
-        """Largest absolute number that each coordinate has carried."""
-        while self._passed:
-            self._carried(self._passed.pop())
-        return self._largest
+        for value in row.values.values():
+            self._carried(value)
 
     def _carried(self, value: Array) -> Array:
         np.fmax(self._largest, np.abs(value), out=self._largest, where=np.isfinite(value))
@@ -321,7 +318,7 @@ class _Reader(RecordedNode):
             possible = None if identical else self._possible(value, observed)
             predicted = observed if identical else encoded
             kept = None if identical and self._codec.lossless else value.copy()
-            carried = None if identical else self._largest_carried().copy()
+            carried = None if identical else self._largest.copy()
             what = Comparison(self.sent, name, row.receiver, observed, predicted, possible, self._judged, kept)
             self._found.comparisons.append(what._replace(answer=self._answer, carried=carried))
 
@@ -329,7 +326,7 @@ class _Reader(RecordedNode):
         """Mask of where the codec may have made what was observed of a value that differs from this one by
         rounding."""
         with np.errstate(over="ignore", invalid="ignore"):
-            rounding = ULPS * np.finfo(float).eps * self._largest_carried()
+            rounding = ULPS * np.finfo(float).eps * self._largest
             anything = np.isinf(rounding) & ~np.isnan(value)
             low = np.where(anything, -np.inf, value - rounding)
             high = np.where(anything, np.inf, value + rounding)
