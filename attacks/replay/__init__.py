@@ -135,7 +135,7 @@ def replay(
 
 
 def _as_it_is(mechanism: Mechanism) -> Mechanism:
-    """A copy of a mechanism: the code may go on with its arrays. Of one number without `deepcopy`, which takes long."""
+    """A copy of a mechanism: the code may go on with its arrays. Of one number without `deepcopy`, which is slow."""
     match mechanism:
         case Laplace(float(number)) | Gaussian(float(number)) if type(mechanism) in (Laplace, Gaussian):
             return type(mechanism)(number)
