@@ -50,11 +50,11 @@ EXAMPLES = {
     "Wiretaps": "Around((0,)) of netsim.adversary",
 }
 """How a value of a type is written, by the type's name."""
-_PLAIN: dict[object, tuple[type | tuple[type, ...], str]] = {
+_PLAIN: dict[object, tuple[tuple[type, ...], str]] = {
     bool: ((bool, np.bool_), "True or False"),
-    int: (Integral, "an integer"),
-    float: (Real, "a number"),
-    str: (str, "a text"),
+    int: ((int, Integral), "an integer"),
+    float: ((float, Real), "a number"),
+    str: ((str,), "a text"),
 }
 
 
@@ -122,7 +122,7 @@ def _hints(of: Any) -> dict[str, object]:
 
 def _mistakes(field: str, value: object, hint: Any, arrays: bool) -> list[ScenarioError]:
     """What is wrong with a value: itself, or an entry of it."""
-    if _fits(value, hint, arrays):
+    if _test(hint, arrays)(value):
         return []
     for form in _forms(hint):
         inside = _entries(value, form)
@@ -142,38 +142,64 @@ def _forms(hint: Any) -> list[Any]:
     return [hint]
 
 
-def _fits(value: object, hint: Any, arrays: bool) -> bool:
-    return any(_is(value, form, arrays) for form in _forms(hint))
+@cache
+def _test(hint: Any, arrays: bool) -> Callable[[Any], bool]:
+    """Whether a value is what an annotation allows: made once, for a network has very many laws and edges."""
+    tests = tuple(_test_form(form, arrays) for form in _forms(hint))
+    return tests[0] if len(tests) == 1 else lambda value: any(test(value) for test in tests)
 
 
-def _is(value: object, form: Any, arrays: bool) -> bool:
-    origin = get_origin(form)
+def _test_form(form: Any, arrays: bool) -> Callable[[Any], bool]:
+    origin, inner = get_origin(form), get_args(form)
     if form in (None, type(None)):
-        return value is None
+        return lambda value: value is None
     if origin is Literal:
-        return any(type(value) is type(one) and value == one for one in get_args(form))
+        return lambda value: any(type(value) is type(one) and value == one for one in inner)
     if form in _PLAIN:
-        if arrays and form is float and isinstance(value, np.ndarray):
-            return True
-        return isinstance(value, _PLAIN[form][0]) and (form is bool or not isinstance(value, bool))
-    if arrays and value is None:
-        return True
-    entries = _entries(value, form)
-    if entries is not None:
-        return all(_fits(entry, of, arrays) for _, entry, of in entries)
-    if origin in (tuple, Sequence, Mapping, list, dict):
-        return False
+        kinds, excluded = _PLAIN[form][0], () if form is bool else bool
+        if arrays and form is float:
+            kinds = (*kinds, np.ndarray)
+        return lambda value: isinstance(value, kinds) and not isinstance(value, excluded)
+    test = _test_list(origin, inner, arrays) or _test_object(form, origin)
+    return (lambda value: value is None or test(value)) if arrays else test
+
+
+def _test_list(origin: Any, inner: tuple[Any, ...], arrays: bool) -> Callable[[Any], bool] | None:
+    """The test of a list or a mapping and its entries; None where the annotation is neither."""
+    if origin not in (Mapping, dict, tuple, Sequence, list):
+        return None
+    tests = [one if one is Ellipsis else _test(one, arrays) for one in inner]
+    if origin in (Mapping, dict):
+        return lambda value: (
+            isinstance(value, Mapping)
+            and all(map(tests[0], cast("Mapping[object, object]", value)))
+            and all(map(tests[1], cast("Mapping[object, object]", value).values()))
+        )
+    if origin is tuple and inner[-1] is not Ellipsis:
+        return lambda value: (
+            _is_list(value)
+            and len(value) == len(tests)
+            and all(test(entry) for test, entry in zip(tests, value, strict=True))
+        )
+    return lambda value: _is_list(value) and all(map(tests[0], value))
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, (tuple, list, Sequence)) and not isinstance(value, (str, bytes))
+
+
+def _test_object(form: Any, origin: Any) -> Callable[[Any], bool]:
     if origin is Callable or form is Callable:
-        return callable(value)
+        return callable
     if origin is Iterable:
-        return isinstance(value, Iterable) and not isinstance(value, str)
+        return lambda value: isinstance(value, Iterable) and not isinstance(value, str)
     if origin is np.ndarray:
-        return isinstance(value, np.ndarray)
+        return lambda value: isinstance(value, np.ndarray)
     if form is Any or not isinstance(form, type):
-        return True
+        return lambda _: True
     if getattr(form, "_is_protocol", False):
-        return not isinstance(value, type) and all(_has(value, name) for name in _members(form))
-    return isinstance(value, form)
+        return lambda value: not isinstance(value, type) and all(_has(value, name) for name in _members(form))
+    return lambda value: isinstance(value, form)
 
 
 def _entries(value: object, form: Any) -> list[tuple[str, object, Any]] | None:
@@ -185,7 +211,7 @@ def _entries(value: object, form: Any) -> list[tuple[str, object, Any]] | None:
         return [
             one for key, entry in pairs for one in ((f"[{key!r}]", key, inner[0]), (f"[{key!r}]", entry, inner[1]))
         ]
-    if origin in (tuple, Sequence, list) and isinstance(value, Sequence) and not isinstance(value, str | bytes):
+    if origin in (tuple, Sequence, list) and _is_list(value):
         entries = list(cast("Sequence[object]", value))
         if origin is tuple and inner[-1] is not Ellipsis:
             if len(entries) != len(inner):

@@ -382,6 +382,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._advancing = False
         self._next: Wait | None = None
         """Who goes on as soon as the call at hand returns."""
+        self._set = self.create_future()
+        self._set.set_result(None)
 
         def numbered(_loop: object, coro: Any, **kwargs: Any) -> "_NumberedTask[Any]":
             task = _NumberedTask(coro, loop=self, **kwargs)
@@ -505,7 +507,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
             if self._next is not None:
                 while (following := self._next) is not None:  # a coroutine that goes on may have others go on
                     self._next = None
-                    following.context.run(following.wakeup, following)
+                    following.over = True
+                    following.context.run(following.wakeup, self._set)  # of its own futures a task asks nothing
                     steps += 1
                 if self._stopping:
                     break

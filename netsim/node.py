@@ -13,8 +13,10 @@ under a hypothesis about the private data. Five rules make that work:
 `Computed` tells which reader ran a run, and on what its gradients were computed.
 """
 
+import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Protocol, cast
 
 import numpy as np
@@ -29,7 +31,9 @@ Reader = Literal["live", "stacked", "deployed"]
 """Agent by agent, one run for all agents, or processes (`netsim.readers`)."""
 Backend = Literal["numpy", "torch"]
 Device = Literal["cpu", "cuda"]
+FLOAT64 = np.dtype(np.float64)
 WORD = 1 << 32
+LOW = WORD - 1
 
 
 class Exchange:
@@ -61,7 +65,7 @@ class Exchange:
     def apart(self, name: str) -> Array:
         """Σ_j (v − v_j) over my neighbors, v being what I sent: the graph Laplacian's row; fixed order."""
         sent = self.sent(name)
-        return added(np.array([sent - value for value in self.values(name)]))
+        return added(together([sent - value for value in self.values(name)]))
 
     def sent(self, name: str) -> Array:
         """What I sent under this name, as the others decode it; read-only."""
@@ -75,14 +79,27 @@ class Exchange:
 
     def mix(self, name: str) -> Array:
         """Σ_j w_ij v_j over my neighbors and myself, my own term being what I sent; fixed order: me first."""
-        own = self.sent(name)
-        terms = np.concatenate((own, *self.values(name))).reshape(-1, *own.shape)  # half of what np.array takes
+        terms = together([self.sent(name), *self.values(name)])
         terms *= self._node.weights[:, None, None]
         return added(terms)
 
     def sum(self, name: str) -> Array:
         """Σ_j v_j over my neighbors, in their order."""
-        return added(np.array(self.values(name)))
+        return added(together(self.values(name)))
+
+
+def together(vectors: list[Array]) -> Array:
+    """Vectors of one type and shape as one array, along a new first axis.
+
+    Where floats lie in order their bytes are joined: a third of the time that NumPy takes over a few short ones.
+    """
+    first, parts = vectors[0], cast("list[bytes]", vectors)
+    if first.dtype is FLOAT64:
+        try:
+            return np.frombuffer(bytearray().join(parts)).reshape((-1, *first.shape))
+        except TypeError:  # one of them lies otherwise
+            pass
+    return np.array(vectors)
 
 
 def added(terms: Array) -> Array:
@@ -92,7 +109,7 @@ def added(terms: Array) -> Array:
     """
     if terms.size == len(terms):
         return np.add.accumulate(terms, axis=0)[-1]
-    return np.add.reduce(terms, axis=0)
+    return np.add.reduce(terms)
 
 
 class Node(Protocol):
@@ -224,21 +241,29 @@ def own_share(value: Array, shares: Sequence[Array], weights: Array) -> Array:
 class Coins(np.random.Generator):
     """An agent's private coins: NumPy's generator, which `choose` and `subset` toss as well."""
 
-    _next: Callable[[int | None], int] | None = None
+    _draw: Callable[[], int] | None = None
 
     def choose(self, options: Sequence[int]) -> int:
         """One of the options, uniformly: `options[self.integers(len(options))]`, in a third of its time."""
         count = len(options)
         if count < 2:
             return options[int(self.integers(count))]
-        if self._next is None:
-            drawn = self.bit_generator.ctypes
-            self._next, self._state = cast(Callable[[int | None], int], drawn.next_uint32), drawn.state_address
-        scaled = self._next(self._state) * count  # Lemire's multiply and shift, as in NumPy
-        if scaled % WORD < count:
-            while scaled % WORD < WORD % count:
-                scaled = self._next(self._state) * count
-        return options[scaled // WORD]
+        draw = self._draw or self._words()
+        scaled = draw() * count  # Lemire's multiply and shift, as in NumPy
+        if scaled & LOW < count:
+            while scaled & LOW < WORD % count:
+                scaled = draw() * count
+        return options[scaled >> 32]
+
+    def _words(self) -> Callable[[], int]:
+        """Draws the next 32 bits of the stream. By a pointer of our own: NumPy's releases the interpreter's lock."""
+        given = self.bit_generator.ctypes
+        address = ctypes.cast(given.next_uint32, ctypes.c_void_p).value
+        kind = cast(
+            Callable[[int | None], Callable[[int | None], int]], ctypes.PYFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p)
+        )
+        self._draw = partial(kind(address), given.state_address)
+        return self._draw
 
     def subset(self, total: int, size: int) -> Sequence[int]:
         """So many of range(total), ascending, uniformly."""

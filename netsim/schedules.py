@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Protocol
 
 from netsim.arguments import check_types
@@ -102,8 +103,13 @@ class UniformDraws:
             raise ScenarioError("seed", self.seed, "not a seed", ">= 0")
 
     def __call__(self, k: int) -> float:
-        coin = Streams(self.seed).plain("public coin", k).random()
-        return min(self.low + (self.high - self.low) * coin, math.nextafter(self.high, self.low))
+        return min(self.low + (self.high - self.low) * _coin(self.seed, k), math.nextafter(self.high, self.low))
+
+
+@lru_cache(1 << 14)
+def _coin(seed: int, k: int) -> float:
+    """A public coin, which every agent and every replay of one asks for."""
+    return Streams(seed).plain("public coin", k).random()
 
 
 def first_outside(schedule: Schedule, count: int, low: float, high: float) -> int | None:

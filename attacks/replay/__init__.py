@@ -134,6 +134,15 @@ def replay(
     raise TranscriptError(f"where agent {agent}'s releases are sent depends on them: grant the replay their values")
 
 
+def _as_it_is(mechanism: Mechanism) -> Mechanism:
+    """A copy of a mechanism: the code may go on with its arrays. Of one number without `deepcopy`, which is slow."""
+    match mechanism:
+        case Laplace(float(number)) | Gaussian(float(number)) if type(mechanism) in (Laplace, Gaussian):
+            return type(mechanism)(number)
+        case _:
+            return deepcopy(mechanism)
+
+
 def _copied(coins: np.random.Generator) -> Any:
     """Coins that toss the same; of a history that is followed, without a note of it."""
     return coins.copied() if isinstance(coins, Coins | DrawnCoins) else deepcopy(coins)
@@ -203,7 +212,7 @@ class _Reader(RecordedNode):
         identity = np.eye(x.shape[-1]) / step
         curvature = np.array([self._hypothesis.hessian(row) + identity for row in x])
         log_jacobian = np.asarray(np.linalg.slogdet(curvature)[1], dtype=np.float64)
-        law = Perturbed(deepcopy(mechanism), pull, log_jacobian)
+        law = Perturbed(_as_it_is(mechanism), pull, log_jacobian)
         return self._explained(
             Release(self.sent, law, x, self._hypothesis.gradient(x), self._judged, drowned=drowned)
         )
@@ -218,8 +227,7 @@ class _Reader(RecordedNode):
             return value
         observed = self._carried(self._observed(len(self._found.releases)))
         drowned = self._judge(mechanism, observed)
-        law = deepcopy(mechanism)  # the code may go on with its arrays
-        made = Release(self.sent, law, observed, value.copy(), self._judged, drowned=drowned)
+        made = Release(self.sent, _as_it_is(mechanism), observed, value.copy(), self._judged, drowned=drowned)
         return self._explained(made)
 
     def split(self, value: Array, mechanism: Gaussian) -> dict[int, Array]:
@@ -277,7 +285,7 @@ class _Reader(RecordedNode):
         at some time."""
         # of a mixture the Laplace noise counts, for its width is data
         law = Laplace(mechanism.scale) if isinstance(mechanism, UniformLaplace) else mechanism
-        stddev = np.broadcast_to(deviation(law), observed.shape)
+        stddev = deviation(law)
         drowned = np.any((stddev > 0) & (stddev < ROUNDING * np.abs(observed)), axis=-1)
         if np.any(drowned & self._judged):
             self._judged = self._judged & ~drowned

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -111,7 +112,7 @@ class Release:
         scale = next((value for value in named if value is not None), deviation(law))
         return np.asarray(scale, dtype=np.float64)
 
-    @property
+    @cached_property
     def stddev(self) -> Array:
         """Standard deviation of the noise on each coordinate, (replicas, dimension); 0 where there is none."""
         return np.broadcast_to(deviation(self.noise), self.value.shape)

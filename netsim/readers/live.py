@@ -374,7 +374,7 @@ class LiveNode:
             if type(value) is not ndarray or value.dtype is not FLOAT64 or value.shape != shape:  # no call: it counts
                 self._refuse(value, "sends", name)
             values[name] = copy = as_sent(value)
-            copy.setflags(write=False)
+            copy.setflags(False)  # pyright: ignore[reportCallIssue]  # by position: the name takes as long again
         size = self._header_bytes + self._value_bytes * len(values)
         message = Message(self.id, kind, number, values if self._encoder is None else self._encoder(values), size)
         for tap in self._taps:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from netsim.node import Exchange
+from netsim.node import Exchange, together
 from netsim.transcript.message import Message
 
 REPLICAS = 9
@@ -44,3 +44,19 @@ def test_a_mix_is_the_weighted_sum_and_its_own_weight_comes_first(replicas):
 def test_a_sum_leaves_out_what_the_agent_told():
     values = np.random.default_rng(0).standard_normal((6, REPLICAS, 4))
     np.testing.assert_allclose(heard(values, slice(None)).sum("x"), values[1:].sum(axis=0), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [np.ascontiguousarray, np.asfortranarray, lambda x: x[:, ::2], np.float32, lambda x: x.astype(object)],
+    ids=["in order", "by columns", "with gaps", "float32", "objects"],
+)
+@pytest.mark.parametrize("place", [0, 2])
+def test_vectors_are_put_together_however_they_lie(made, place):
+    vectors = [made(x) for x in np.random.default_rng(0).standard_normal((4, 3, 6))]
+    vectors[place] = np.ascontiguousarray(vectors[place])
+    found = together(vectors)
+    assert found.dtype == vectors[0].dtype
+    np.testing.assert_array_equal(found, np.stack(vectors))
+    found += 1  # nobody else's
+    assert not np.shares_memory(found, vectors[0])
