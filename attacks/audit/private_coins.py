@@ -166,7 +166,9 @@ class PrivateCoins:
         Where not, nothing is decided of a claim that may count on them, but by a bound that holds at every toss.
         """
         about = self.claim.coins
-        if (rare := self.proven_rare) is not None and found.verdict is not Verdict.UNPROTECTED:
+        if (rare := self.proven_rare) is not None:
+            if found.verdict is Verdict.UNPROTECTED:
+                return found
             claimed = "" if self.claim.epsilon is None else f", not {show(self.claim.epsilon, 4)} as claimed"
             above = "" if self.claim.delta == 0 else f", more often than δ = {show(self.claim.delta)}"
             reason = f"{rare}{above}: no noise protects it, so ε = ∞{claimed}."

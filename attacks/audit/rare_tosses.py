@@ -20,7 +20,7 @@ import numpy as np
 from attacks.audit.accounting.formulas import leaks
 from attacks.audit.branches.watched import counted
 from attacks.audit.loss.comparison import Reproduced, Sample
-from attacks.audit.loss.secret_coins import SECRET, drawn_coins, losses_of
+from attacks.audit.loss.secret_coins import SECRET, drawn_coins, joined, losses_of
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.pair import Simulate
 from attacks.replay import Hypothesis, replay
@@ -41,7 +41,7 @@ _SAME = 1e-9
 """Relative: numbers that differ by less are the same but for rounding."""
 _SIMULATED = 8
 """Ways to depart from a transcript's messages of which one each is simulated."""
-_FRESH = 64
+_FRESH = 16
 """Transcripts at δ > 0 that are simulated with coins that fall one way."""
 
 _MOVES, _MORE = (1.0, -1.0, 32.0, -1024.0), 16
@@ -215,43 +215,52 @@ class _Game:
         return False if known else None
 
     def _proven(self, world: int, coins: Coins | DrawnCoins) -> bool | None:
-        chance = self._chance(self._sample(world, 0), world, coins)
-        delta = self.claim.delta
+        delta, (chance,) = self.claim.delta, self._chances(world, coins, [0])
         if not chance or delta == 0:
             return chance if chance is None else chance > 0
         if chance <= delta:  # that much may be lost
             return None
-        chances = [self._chance(self._sample(world, 1 + k), world, coins) or 0.0 for k in range(_FRESH)]
-        bare = [one for one in chances if one > 0]
+        chances = self._chances(world, coins, range(1, 1 + _FRESH))
+        bare = [one for one in chances if one]
         level = (1 - self.confidence) / 2  # two directions
         return True if bare and leaks(len(bare), _FRESH, delta / min(bare), level) else None
 
-    def _chance(self, sample: Sample, world: int, coins: Coins | DrawnCoins) -> float | None:
-        """Probability of the tosses until the first unprotected message, where its loss is infinite for whom the
-        claim is about; 0 where it is not, None where that is not known."""
-        made = self._fallen(sample, coins)
-        if made is None:
-            return None
-        seen, message = self._compared(made, world)
-        if seen is None:
-            return 0.0
-        cut, true = _until(made, self.agent, message), self.hypotheses[world]
-        if self.claim.coins == "secret" and (bare := self._unexplained(cut, world, message)) is not True:
-            return None if bare is None else 0.0
-        tossed = cut.coins()
-        if not isinstance(tossed, Coins):
-            return math.ulp(0.0)  # positive; how large is not known
-        replay(cut.view, self.agent, true, tossed, cut.releases, cut.dither)
-        return max(math.exp(tossed.log_chance), math.ulp(0.0))
+    def _chances(self, world: int, coins: Coins | DrawnCoins, numbers: Sequence[int]) -> list[float | None]:
+        """Probability of the tosses until the first unprotected message of a transcript, where its loss is infinite
+        for whom the claim is about; 0 where it is not, None where that is not known."""
+        found, cuts = dict[int, float | None](), dict[int, Sample]()
+        for k in numbers:
+            made = self._fallen(self._sample(world, k), coins)
+            seen, message = (None, 0) if made is None else self._compared(made, world)
+            found[k] = None if made is None else 0.0
+            if made is not None and seen is not None:
+                cuts[k] = _until(made, self.agent, message)
+        if self.claim.coins == "known":
+            bare: Sequence[bool | None] = [True] * len(cuts)
+        else:
+            bare = self._unexplained(list(cuts.values()), world) if cuts else []
+        for (k, cut), infinite in zip(cuts.items(), bare, strict=True):
+            found[k] = self._chance(cut, world) if infinite else None if infinite is None else 0.0
+        return list(found.values())
 
-    def _unexplained(self, cut: Sample, world: int, message: int) -> bool | None:
-        """Whether no history of the other world explains messages up to this one; None where that is not known."""
-        true, other = self.hypotheses[world], self.hypotheses[1 - world]
+    def _chance(self, cut: Sample, world: int) -> float:
+        """Probability of the tosses of a transcript; where it is not known a positive number that is below."""
+        coins = cut.coins()
+        if not isinstance(coins, Coins):
+            return math.ulp(0.0)
+        replay(cut.view, self.agent, self.hypotheses[world], coins, cut.releases, cut.dither)
+        return max(math.exp(coins.log_chance), math.ulp(0.0))
+
+    def _unexplained(self, cuts: Sequence[Sample], world: int) -> Sequence[bool | None]:
+        """Whether no history of the other world explains transcripts; None where that is not known."""
+        hypotheses = self.hypotheses[world], self.hypotheses[1 - world]
         try:
-            losses = losses_of([cut], self.agent, true, other)
+            losses = losses_of(cuts, self.agent, *hypotheses)
         except TranscriptError:  # a release is not on the wire, or a copy of it is
-            return None if _explained_beside_noise(cut, self.agent, (true, other), message) else True
-        return None if losses.secret is None else math.isinf(losses.secret[0])
+            releases = [np.concatenate(some) for some in zip(*(cut.releases for cut in cuts), strict=True)]
+            together = replace(joined(cuts), releases=releases, coins=cuts[0].coins)
+            return [None if _explained_beside_noise(together, self.agent, hypotheses) else True] * len(cuts)
+        return [None] * len(cuts) if losses.secret is None else [bool(one) for one in np.isinf(losses.secret)]
 
     def _sample(self, world: int, number: int) -> Sample:
         return self.simulate(world, self.index if number == 0 else SECRET + 2 * number)
@@ -289,12 +298,12 @@ def _until(sample: Sample, agent: int, message: int) -> Sample:
     rows = sample.view.at_node(agent)
     sent = [k for k, row in enumerate(rows) if row.event == "sent"]
     rows = rows[: sent[message] + 1] if message < len(sent) else rows
-    return replace(sample, view=replace(sample.view, transcript=Transcript(rows, sample.view.replicas)))
+    return replace(sample, view=replace(sample.view, transcript=Transcript(rows, sample.view.replicas), cut=True))
 
 
 class _Field(NamedTuple):
     """A field of one message as a history sends it: the value, whether that is a copy of a release with continuous
-    noise, and whether it is seen that it was not the one that was sent."""
+    noise, and whether it is seen in all transcripts that it was not the one that was sent."""
 
     value: Array
     copied: bool
@@ -307,9 +316,13 @@ def _fields(
     """Fields that are not the very array of a release, with the releases that were made and with moved ones; None
     where which messages there are depends on these, or there are too many."""
     found, ends = dict[str, list[_Field]](), set[object]()
+    shape = cut.view.replicas, cut.view.public.dimension
     for far in (0.0, *_MOVES):
         rng = np.random.default_rng(0)
-        made = [*cut.releases, *(rng.standard_normal((1, cut.view.public.dimension)) for _ in range(_MORE))]
+        made = [
+            *cut.releases,
+            *(rng.standard_normal(shape) for _ in range(_MORE)),
+        ]
         seen = replay(cut.view, agent, hypothesis, coins, [r + far * (1 + np.abs(r)) for r in made], cut.dither)
         coins = coins.copied()
         ends.add((len(seen.sendings), seen.departure))
@@ -319,18 +332,18 @@ def _fields(
         for c in seen.comparisons:
             if c.message == message:
                 copied = any(np.array_equal(c.predicted, one.observed) for one in noisy)
-                found.setdefault(c.name, []).append(_Field(c.predicted, copied, bool(c.visible[0])))
+                found.setdefault(c.name, []).append(_Field(c.predicted, copied, bool(np.all(c.visible))))
     return found
 
 
-def _explained_beside_noise(cut: Sample, agent: int, hypotheses: Sequence[Hypothesis], message: int) -> bool:
-    """Whether some history of the second hypothesis may send all fields of a message that no release has an effect on
-    under the first, which was simulated.
+def _explained_beside_noise(cut: Sample, agent: int, hypotheses: Sequence[Hypothesis]) -> bool:
+    """Whether some history of the second hypothesis may send all fields of the last message that no release has an
+    effect on under the first, which was simulated.
 
     One that sends another value there, whatever is released, does not; nor does a copy of a release: it is a point
     with probability 0.
     """
-    coins = cut.coins()
+    coins, message = cut.coins(), sum(row.event == "sent" for row in cut.view.at_node(agent)) - 1
     assert isinstance(coins, Coins | DrawnCoins)
     here = _fields(cut, agent, hypotheses[0], coins, message) or {}
     fixed = [name for name, some in here.items() if len(some) == 1 + len(_MOVES) and not any(f.other for f in some)]

@@ -56,10 +56,11 @@ class TestRareTosses:
     @pytest.mark.few(1)
     @pytest.mark.parametrize("kind", ["uniform", "integer", "number"])
     def test_what_hardly_any_toss_sends_is_never_called_consistent(self, kind):
+        """One toss in 64 is proven to be more than δ."""
         simulation, pair = quadratic_world(Gate(kind))
         claim = claim_of(gaussian_epsilon(np.sqrt(3) * 0.5 / 4, 1e-5) * 1.01, 1e-5)
         audit = judged(simulation, pair, claim, attack=None, trials=400)
-        assert audit.judgement.verdict is Verdict.UNDERPOWERED
+        assert audit.judgement.verdict is (Verdict.UNPROTECTED if kind == "integer" else Verdict.UNDERPOWERED)
         if kind == "uniform":
             assert "private coins fall one way (of probability 10⁻⁶) agent 1 sends 'x'" in audit.judgement.reason
 
@@ -95,12 +96,13 @@ class Leak(Algorithm):
     async def run(self, node):
         for _ in range(self.rounds if self.way == "rounds" else 1):
             gradient = await node.gradient(node.zeros())
-            covered = node.privatize(gradient, Laplace(12.0))
             clear = gradient if self.bare else node.zeros()
             falls = choose(node.coins, range(self.sides)) == 41
+            if self.way in ("in place", "rounds"):
+                await node.exchange(x=clear if falls else node.privatize(gradient, Laplace(12.0)))
+                continue
+            covered = node.privatize(gradient, Laplace(12.0))
             match self.way:
-                case "in place" | "rounds":
-                    await node.exchange(x=clear if falls else covered)
                 case "where":
                     await node.exchange(x=np.where(falls, clear, covered))
                 case "besides":
@@ -118,7 +120,7 @@ class Answer(Algorithm):
 
     async def run(self, node):
         gradient = await node.gradient(node.zeros())
-        first = gradient[0, 0] > -1.25
+        first = gradient[0, 0] > -0.3
         toss = choose(node.coins, range(100))
         answer = node.zeros() + (1.0 if first == (toss == 7) else -1.0)
         covered = node.privatize(gradient, Laplace(12.0))
@@ -158,10 +160,10 @@ class TestProvenAtRareTosses:
 
     def test_the_verdict_is_unprotected(self):
         for way, claim in (("in place", PURE), ("besides", replace(PURE, coins="known"))):
-            simulation, pair = quadratic_world(Leak(way))
+            simulation, pair = quadratic_world(Leak(way, sides=400))
             audit = judged(simulation, pair, claim, attack=None, trials=60)
             assert audit.judgement.verdict is Verdict.UNPROTECTED
-            assert "private coins fall one way (of probability 0.01) agent 1 sends" in audit.judgement.reason
+            assert "private coins fall one way (of probability 0.0025) agent 1 sends" in audit.judgement.reason
             assert audit.witness is None
             if claim.coins == "secret":
                 assert audit.epsilon_exact == np.inf
