@@ -218,12 +218,11 @@ def price_views(
     adversaries = (*agents, everything, *(view.adversary for view in views))
     quiet = Recording(measure=False, private="nothing")
     watch, unread = Watch(simulation.algorithm), tuple[UnrunLines, ...]()
-    with watch.on():
+    with watch.on():  # a probe has coins and answers of its own, and shows no message that is not in this run
         run = replace(simulation, adversaries=adversaries, replicas=1, recording=quiet).run()
     priced: Priced | Bounded
     try:
-        with watch.on():
-            priced = Priced.of(run.views[n], run.views[:n], simulation.problem.objectives, adjacency, delta)
+        priced = Priced.of(run.views[n], run.views[:n], simulation.problem.objectives, adjacency, delta)
         unread = unrun(watch.branches, watch.seen)
     except AttackError as error:
         if not 0 < delta < 1:

@@ -109,7 +109,8 @@ def _check_independent(sample: "Sample", agent: int, hypothesis: Hypothesis, tog
             raise PrivacyError(
                 f"agent {agent} does something else for {which} than for all together: its code decides for all "
                 "replicas by the values of some (a norm, sum or mean without axis=-1, a branch), or by how many they "
-                "are; decide for each by itself, or audit with `chunk` 1"
+                "are. Decide for each by itself (axis=-1, `np.where`), or audit one at a time, and without a search "
+                "for a pair, which takes several (`audit: {chunk: 1, search: null}`)"
             )
 
 
