@@ -33,7 +33,9 @@ from netsim.shown import show
 from netsim.transcript import Transcript
 
 TURNED = 1024
-"""Tosses that are turned at most, each by itself; and sets of coins drawn where none can be turned."""
+"""Tosses that are turned at most, each by itself."""
+_DRAWN = 256
+"""Sets of coins drawn at most, where none can be turned."""
 _WORK = 2**14
 """Messages that are replayed at most in each world, but for `_LEAST` replays."""
 _LEAST = 16
@@ -123,9 +125,8 @@ def rare_sending(
     try:
         found = list(_turned(sample, agent, hypotheses, most))
     except AttackError:
-        found = [
-            _both(sample, agent, hypotheses, drawn_coins(k), f"one of {most} that were drawn") for k in range(most)
-        ]
+        words = f"one of {min(most, _DRAWN)} that were drawn"
+        found = [_both(sample, agent, hypotheses, drawn_coins(k), words) for k in range(min(most, _DRAWN))]
     game = _Game(simulate, agent, hypotheses, claim, confidence, index)
     secret = claim.coins == "secret"
     apart = (one for one in found if one.first_apart is not None and not (secret and one.explained(found)))
@@ -269,18 +270,10 @@ class _Game:
         """The transcript simulated anew with these coins; None where it cannot be."""
         if sample.again is None:
             return None
-        live = coins.copied()
-        choose = live.choose
-
-        def at_once(options: Sequence[int]) -> int:
-            return int(choose(options))  # the network has to know whom a message goes to
-
-        setattr(live, "choose", at_once)  # noqa: B010
+        live = _at_once(coins.copied())
         made = sample.again(lambda _: live)
-        if isinstance(live, Coins):
-            history = live.history
-            return replace(made, coins=lambda: Coins.of(history))
-        return replace(made, coins=coins.copied)
+        history = live.history if isinstance(live, Coins) else None
+        return replace(made, coins=lambda: _at_once(coins.copied() if history is None else Coins.of(history)))
 
     def _compared(self, made: Sample, world: int) -> tuple[UnprotectedMessage | None, int]:
         """The first unprotected message for who knows the coins, and its number."""
@@ -291,6 +284,17 @@ class _Game:
             return None, 0
         named = (one for one in (found.uncovered, found.inexplicable) if one is not None and one.message == first)
         return next(named, None), int(first)
+
+
+def _at_once(coins: Coins | DrawnCoins) -> Coins | DrawnCoins:
+    """These coins, of which a choice is tossed when it is made: the network has to know whom a message goes to."""
+    choose = coins.choose
+
+    def at_once(options: Sequence[int]) -> int:
+        return int(choose(options))
+
+    setattr(coins, "choose", at_once)  # noqa: B010
+    return coins
 
 
 def _until(sample: Sample, agent: int, message: int) -> Sample:

@@ -105,6 +105,10 @@ class Leak(Algorithm):
             match self.way:
                 case "where":
                     await node.exchange(x=np.where(falls, clear, covered))
+                case "route":
+                    node.send(choose(node.coins, node.neighbors), x=covered)
+                    if falls:
+                        node.send(choose(node.coins, node.neighbors), x=clear)
                 case "besides":
                     node.broadcast(x=covered)
                     if falls:
@@ -137,13 +141,13 @@ class TestProvenAtRareTosses:
     """Nobody tosses them, and they have a positive probability."""
 
     @pytest.mark.parametrize("coins", ["secret", "known"])
-    @pytest.mark.parametrize("way", ["in place", "where", "besides", "rounds"])
+    @pytest.mark.parametrize("way", ["in place", "where", "besides", "rounds", "route"])
     def test_a_toss_in_a_hundred_is_unprotected_at_delta_zero(self, way, coins):
         rare = found(Leak(way), replace(PURE, coins=coins))
         assert rare.proven
         assert "(of probability 0.01) agent 1 sends" in str(rare)
 
-    @pytest.mark.parametrize("way", ["in place", "where", "besides", "rounds"])
+    @pytest.mark.parametrize("way", ["in place", "where", "besides", "rounds", "route"])
     def test_its_sound_twin_is_not_accused(self, way):
         for coins in ("secret", "known"):
             assert found(Leak(way, bare=False), replace(PURE, coins=coins)) is None
@@ -160,10 +164,10 @@ class TestProvenAtRareTosses:
 
     def test_the_verdict_is_unprotected(self):
         for way, claim in (("in place", PURE), ("besides", replace(PURE, coins="known"))):
-            simulation, pair = quadratic_world(Leak(way, sides=400))
+            simulation, pair = quadratic_world(Leak(way, sides=200))
             audit = judged(simulation, pair, claim, attack=None, trials=60)
             assert audit.judgement.verdict is Verdict.UNPROTECTED
-            assert "private coins fall one way (of probability 0.0025) agent 1 sends" in audit.judgement.reason
+            assert "private coins fall one way (of probability 0.005) agent 1 sends" in audit.judgement.reason
             assert audit.witness is None
             if claim.coins == "secret":
                 assert audit.epsilon_exact == np.inf
