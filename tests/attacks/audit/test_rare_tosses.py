@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
+from attacks.audit.loss import secret_coins
 from attacks.audit.loss.exact import SINGLES
 from attacks.audit.rare_tosses import rare_sending
 from attacks.audit.verdict import Verdict
@@ -162,12 +163,13 @@ class TestProvenAtRareTosses:
         assert found(Leak(), claim_of(1.0, 5e-3)).proven
         assert not found(Leak(), claim_of(1.0, 2e-2)).proven
 
-    def test_the_verdict_is_unprotected(self):
+    def test_the_verdict_is_unprotected(self, monkeypatch):
+        monkeypatch.setattr(secret_coins, "FEWEST", 4)
         for way, claim in (("in place", PURE), ("besides", replace(PURE, coins="known"))):
-            simulation, pair = quadratic_world(Leak(way, sides=200))
+            simulation, pair = quadratic_world(Leak(way, sides=300))
             audit = judged(simulation, pair, claim, attack=None, trials=60)
             assert audit.judgement.verdict is Verdict.UNPROTECTED
-            assert "private coins fall one way (of probability 0.005) agent 1 sends" in audit.judgement.reason
+            assert "private coins fall one way (of probability 0.00333) agent 1 sends" in audit.judgement.reason
             assert audit.witness is None
             if claim.coins == "secret":
                 assert audit.epsilon_exact == np.inf
