@@ -293,7 +293,8 @@ class AdversaryView:
     """All that an attack is given: the transcript the adversary recorded and what it knows.
 
     `inside` has the private state of its insiders, by agent; empty for an outsider. `shared`: what an audit grants it
-    of the noise in an agent's releases that is from seeds shared along edges; empty where nothing is granted.
+    of the noise in an agent's releases that is from seeds shared along edges; empty where nothing is granted. `cut`:
+    the transcript ends with a message of the agent at whose door it was, and what that did next is left out.
     """
 
     adversary: Adversary
@@ -301,6 +302,7 @@ class AdversaryView:
     public: PublicKnowledge
     inside: Mapping[int, InsiderState] = field(default_factory=dict[int, InsiderState])
     shared: Mapping[int, SharedNoise] = field(default_factory=dict[int, SharedNoise])
+    cut: bool = False
 
     def at_node(self, agent: int) -> tuple[Record, ...]:
         """Messages at a tapped agent's door, in order. You get a `TranscriptError` where no tap sat there."""

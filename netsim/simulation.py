@@ -162,7 +162,7 @@ class _Own:
         return self.simulation.noise_stream(self.agent)
 
     def coins(self) -> np.random.Generator:
-        return coins_of(self.streams, self.agent, self.simulation.tosses)
+        return self.simulation.coins_stream(self.agent)
 
 
 class _Execution:
@@ -548,6 +548,8 @@ class Simulation:
     comes of it is no sample of anything."""
     dither_through: Mapping[int, NoiseThrough] = field(default_factory=dict[int, NoiseThrough])
     """The same for what their random codecs draw."""
+    coins_through: Mapping[int, NoiseThrough] = field(default_factory=dict[int, NoiseThrough])
+    """The same for their private coins."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -600,6 +602,11 @@ class Simulation:
         """The stream of what an agent's random codec draws, from its start. PRIVATE."""
         stream, through = dither_of(Streams(self.seed), self.chunk, agent), self.dither_through.get(agent)
         return through(stream) if through else stream
+
+    def coins_stream(self, agent: int) -> np.random.Generator:
+        """An agent's private coins, from their start. PRIVATE."""
+        coins, through = coins_of(Streams(self.seed), agent, self.tosses), self.coins_through.get(agent)
+        return through(coins) if through else coins
 
     def metrics(self, air: Air | None = None, agents: Sequence[Counted] = ()) -> Metrics:
         """What measures a run: what is on the `air`, and the counts of its agents, are read as they are then."""

@@ -4,6 +4,7 @@
     pair           two adjacent worlds, and the search for a worst pair
     archive        chunks on disk, so that an audit can be interrupted and go on
     private_coins  what is left of a verdict that was found at one toss of them
+    rare_tosses    messages without noise at tosses that hardly ever come out
     verdict        one word from three epsilons   witness      transcripts that refute a claim
     loss/          exact loss of transcripts      loss_breakdown  by release, activation and link
     accounting/    intervals, and ε(δ) of products of releases

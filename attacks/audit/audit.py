@@ -468,7 +468,7 @@ class _Audit:
             stopped=early,
             computed=first.computed,
             witness=self._witness(parts)
-            if judgement.verdict in _WITNESSED[self.private.over_tosses is None]
+            if judgement.verdict in _WITNESSED[self.private.over_tosses is None] and not self._at_rare_tosses(exact)
             else None,
             loss_breakdown=LossBreakdown.of(
                 self.pair.agent, chain(*parts), exact, self.claim.delta, self.confidence, self.rng
@@ -482,6 +482,10 @@ class _Audit:
             unpriced=self.private.unpriced,
             unrun=self.unrun,
         )
+
+    def _at_rare_tosses(self, exact: tuple[ExactLoss, ExactLoss]) -> bool:
+        """Whether only tosses that no transcript need have show that something is unprotected."""
+        return self.private.proven_rare is not None and not any(one.uncovered for one in exact)
 
     def _watched(self) -> Watch | None:
         """A watch of the branches of the algorithm's code; None where there are none."""
@@ -692,8 +696,9 @@ def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None, pure:
         bounded = claimed is not None and (e.epsilon.upper <= claimed or (pure and not exceeds(e.dearest, claimed)))
         if math.isfinite(e.granted_from) and not bounded:
             return (
-                f"from activation {e.granted_from:.0f} on releases are not on the wire as they were "
-                f"released{hidden}, and only the upper end of the exact ε speaks of these (send the very array that "
-                "`privatize` returns, by a codec whose codes have a known law, and go on with what was sent)"
+                f"from activation {e.granted_from:.0f} on what `privatize` returned is sent inside something else, "
+                f"or not at all{hidden}, and of that only the upper end of the exact ε is known. Send the very array "
+                "that it returned (no copy, sum or `np.where` of it), and go on with what was sent; with a codec, "
+                "one that knows the law of its codes"
             )
     return None

@@ -10,33 +10,29 @@ at every history of the other world's coins, up to `LISTED` of them, as far as i
 its loss is infinite. Where there are more, some are drawn, the same for all transcripts, and a game is played with
 whether those of either world explain a transcript: a lower end of ε, whatever the score.
 
-A toss too rare to be among those is looked for in the code: each toss of a transcript is turned once, to every other
-outcome, and both worlds are replayed at it (`rare_sending`). What differs then, and no noise covers, is sent at some
-toss: the claim is not called consistent.
+A toss too rare to be among those is looked for in the code (`attacks.audit.rare_tosses`).
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from attacks.audit.accounting.formulas import leaks
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.archive import Archive
-from attacks.audit.branches.watched import counted
 from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison
 from attacks.audit.loss.exact import SINGLES, ExactLoss
 from attacks.audit.loss.secret_coins import SECRET, SecretCoins, drawn_coins, price_of_secret
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.pair import Pair, Simulate
+from attacks.audit.rare_tosses import RareSending, rare_sending
 from attacks.audit.verdict import BROKEN, Judgement, Verdict, exceeds
 from attacks.replay import Hypothesis, replay
-from attacks.replay.coins import Coins, DrawnCoins, every
-from netsim.arrays import Array
+from attacks.replay.coins import Coins, every
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, PrivacyError
 from netsim.shown import show
@@ -84,8 +80,8 @@ class PrivateCoins:
     `alone`: transcripts of each world by themselves, one where no agent tosses coins, else each with tosses of its
     own. `hidden`: coins change what the audited agent releases before they change what is seen otherwise. `secret`
     is the price where there is one to know, and `unpriced` the reason why it is not known; then `at_any_toss` is a
-    lower end for who does not know them, by what no toss of the other world explains. `rare` says what the agent
-    sends unprotected at some toss, be it one that nobody tossed.
+    lower end for who does not know them, by what no toss of the other world explains. `rare` is what the agent sends
+    unprotected at some toss, be it one that nobody tossed.
     """
 
     claim: Claim
@@ -94,13 +90,18 @@ class PrivateCoins:
     secret: SecretCoins | None = None
     unpriced: str | None = None
     at_any_toss: float = 0.0
-    rare: str | None = None
+    rare: RareSending | None = None
 
     @classmethod
     def of(cls, kept: Archive, claim: Claim, tosses: int) -> "PrivateCoins":
         """Coins of transcripts in an archive."""
         one, two = ([kept.get(world, SINGLES + k).explained for k in range(tosses)] for world in (0, 1))
         return cls(claim, (one, two), any(kept.get(world, 0).explained.secret for world in (0, 1)))
+
+    @property
+    def proven_rare(self) -> RareSending | None:
+        """What is proven to be sent unprotected at tosses so rare that no transcript need have them."""
+        return self.rare if self.rare is not None and self.rare.proven else None
 
     @property
     def tossed(self) -> bool:
@@ -124,7 +125,7 @@ class PrivateCoins:
         delta = self.claim.delta
         rare = None
         with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
-            rare = rare_sending(simulate(0, SINGLES), pair.agent, pair.hypotheses)
+            rare = rare_sending(simulate, pair.agent, pair.hypotheses, self.claim, confidence, SINGLES)
         try:
             secret = price_of_secret(
                 simulate,
@@ -140,6 +141,11 @@ class PrivateCoins:
         except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError) as error:
             unpriced = str(error)  # the code may fail, too, at coins that nobody tossed
         else:
+            if secret is not None and rare is not None and rare.proven:  # an infinite loss
+                known = replace(secret.known, lower=math.inf, estimate=math.inf, upper=math.inf)
+                secret = replace(
+                    secret, known=known, epsilon=known if self.claim.coins == "secret" else secret.epsilon
+                )
             return replace(self, secret=secret, rare=rare)
         found = 0.0
         if bare and self.claim.coins == "secret":
@@ -160,9 +166,17 @@ class PrivateCoins:
         Where not, nothing is decided of a claim that may count on them, but by a bound that holds at every toss.
         """
         about = self.claim.coins
+        if (rare := self.proven_rare) is not None:
+            if found.verdict is Verdict.UNPROTECTED:
+                return found
+            claimed = "" if self.claim.epsilon is None else f", not {show(self.claim.epsilon, 4)} as claimed"
+            above = "" if self.claim.delta == 0 else f", more often than δ = {show(self.claim.delta)}"
+            reason = f"{rare}{above}: no noise protects it, so ε = ∞{claimed}."
+            return Judgement(Verdict.UNPROTECTED, reason, None)
         enclosed = self.over_tosses is not None and math.isfinite(self.over_tosses.upper)  # with all tosses, then
-        if self.rare is not None and found.verdict is Verdict.CONSISTENT and not enclosed:
-            found = replace(found, verdict=Verdict.UNDERPOWERED, reason=f"{self.rare}. {found.reason}")
+        if self.rare is not None and found.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED) and not enclosed:
+            remedy = "It needs noise there too, or is not to be sent"
+            found = replace(found, verdict=Verdict.UNDERPOWERED, reason=f"{self.rare}. {remedy}. {found.reason}")
         if self.secret is not None:
             return replace(found, reason=f"{found.reason} {self.secret.sentence(about)}")
         hidden = self.unpriced is not None and self.hidden
@@ -282,105 +296,3 @@ def _scores(
         zero, one = (any(_explains(seen, f, drawn_coins(k).copied) for k in range(DRAWN)) for f in hypotheses)
         found.append(one - zero)
     return np.array(found, dtype=np.float64)
-
-
-# ── tosses that nobody tossed ───────────────────────────────────────────────────────────────────────
-TURNED = 256
-"""Tosses that are turned at most, each by itself; and sets of coins drawn where none can be turned."""
-_WORK = 2**14
-"""Messages that are replayed at most in each world, but for `_LEAST` replays."""
-_LEAST = 16
-_SAME = 1e-9
-"""Relative: numbers that differ by less are the same but for rounding."""
-
-
-class _LikelyCoins(Coins):
-    """Coins whose tosses come out the likeliest way, but for those that are forced."""
-
-    def toss(self, odds: Sequence[float]) -> int:
-        outcomes = self._tosses.outcomes
-        if max(odds) < sum(odds) and self._at == len(self._tosses.odds) == len(outcomes):
-            outcomes.append(odds.index(max(odds)))
-        return super().toss(tuple(odds))
-
-
-class _Both(NamedTuple):
-    """Both worlds at one history: how it came about, and what no noise covers in either, by message and field."""
-
-    words: str
-    sent: tuple[dict[tuple[int, str], Array], dict[tuple[int, str], Array]]
-
-    @property
-    def first_apart(self) -> tuple[int, str] | None:
-        """The first message and field that are not the same in both."""
-        one, other = self.sent
-        keys = sorted(one.keys() | other.keys())
-        return next((key for key in keys if not _same(one.get(key), other.get(key))), None)
-
-    def explained(self, at: Sequence["_Both"]) -> bool:
-        """Whether at each of the two there is a history at which the other world sends the same."""
-
-        def there(sent: dict[tuple[int, str], Array], world: int) -> bool:
-            return any(
-                sent.keys() == one.sent[world].keys() and all(_same(v, one.sent[world][k]) for k, v in sent.items())
-                for one in at
-            )
-
-        return there(self.sent[0], 1) and there(self.sent[1], 0)
-
-
-def _same(one: Array | None, other: Array | None) -> bool:
-    if one is None or other is None or one.shape != other.shape:
-        return False
-    return bool(np.allclose(one, other, rtol=_SAME, atol=_SAME * float(np.max(np.abs(one), initial=0.0))))
-
-
-def rare_sending(sample: Sample, agent: int, hypotheses: tuple[Hypothesis, Hypothesis]) -> str | None:
-    """What the agent sends, at a toss of its coins, that the other world would not send and no noise covers; None
-    where that was not found. By replays of one transcript, in which others do what they did."""
-    if not sample.view.public.codec.lossless:
-        return None
-    most = min(TURNED, max(_LEAST, _WORK // (1 + len(sample.view.transcript.at_node(agent)))))
-    try:
-        found = list(_turned(sample, agent, hypotheses, most))
-    except AttackError:
-        found = [
-            _both(sample, agent, hypotheses, drawn_coins(k), f"one of {most} that were drawn") for k in range(most)
-        ]
-    for one in found:
-        if (first := one.first_apart) is not None and not one.explained(found):
-            message, name = first
-            return (
-                f"Where its private coins fall one way ({one.words}) agent {agent} sends {name!r} in its message "
-                f"{message} without noise, and the worlds differ: it needs noise there too, or is not to be sent"
-            )
-    return None
-
-
-def _turned(sample: Sample, agent: int, hypotheses: tuple[Hypothesis, Hypothesis], most: int) -> Iterator[_Both]:
-    """Both worlds at the likeliest history, and at those in which one toss came out another way."""
-    likely = _LikelyCoins.of(())
-    first = _both(sample, agent, hypotheses, likely, "one of the likeliest")
-    yield first
-    history, odds = likely.history, likely.tossed
-    ways = [(t, k) for t, some in enumerate(odds) for k, p in enumerate(some) if p and k != history[t]]
-    for t, k in ways[:: -(-len(ways) // most)] if ways else ():
-        chance = odds[t][k] / math.fsum(odds[t])
-        forced = _LikelyCoins.of((*history[:t], k))
-        yield _both(sample, agent, hypotheses, forced, f"of probability {show(chance)}")
-
-
-def _both(
-    sample: Sample,
-    agent: int,
-    hypotheses: tuple[Hypothesis, Hypothesis],
-    coins: Coins | DrawnCoins,
-    words: str,
-) -> _Both:
-    def sent(hypothesis: Hypothesis) -> dict[tuple[int, str], Array]:
-        with counted():
-            found = replay(sample.view, agent, hypothesis, coins.copied(), sample.releases, sample.dither)
-        return {(c.message, c.name): c.predicted for c in found.comparisons}
-
-    replay(sample.view, agent, hypotheses[0], coins, sample.releases, sample.dither)  # notes what is tossed
-    return _Both(words, (sent(hypotheses[0]), sent(hypotheses[1])))

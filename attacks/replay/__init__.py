@@ -105,7 +105,8 @@ def replay(
     """
     if agent in view.public.forgetful:
         raise TranscriptError(f"agent {agent} may have begun anew without its state: a replay follows one life")
-    recording = Recording(view.public, agent, view.at_node(agent), view.replicas, coins, view.shared.get(agent))
+    rows, shared = view.at_node(agent), view.shared.get(agent)
+    recording = Recording(view.public, agent, rows, view.replicas, coins, shared, view.cut)
     encoder = Encoder(view.public.codec, view.public.dimension, dither)
     if releases is not None:
         node = _Reader(recording, hypothesis, encoder, None, releases)

@@ -40,7 +40,7 @@ class Recording(NamedTuple):
     A pass that can do without some messages (a probe) may be given rows with gaps (`gap`): in the place of messages
     that were sent, or received directly. A message of an exchange that is not there, though the agent sent something
     later, was not received either. `shared`: what is known of the noise in the agent's releases that is from seeds it
-    shares; None: nothing.
+    shares; None: nothing. `cut`: what the agent did after its last message is no part of it.
     """
 
     public: PublicKnowledge
@@ -49,6 +49,7 @@ class Recording(NamedTuple):
     replicas: int
     coins: np.random.Generator
     shared: SharedNoise | None = None
+    cut: bool = False
 
 
 class RecordedNode(ABC):
@@ -61,7 +62,7 @@ class RecordedNode(ABC):
     blind_to_receivers = False
 
     def __init__(self, recording: Recording) -> None:
-        public, agent, rows, replicas, coins, self._shared_law = recording
+        public, agent, rows, replicas, coins, self._shared_law, self._cut = recording
         self.id, self.agents = agent, public.agents
         self.neighbors = public.neighbors[agent]
         self.weights: Array = public.weights[agent].copy()  # its own, as in a run: code may change it in place
@@ -206,6 +207,8 @@ class RecordedNode(ABC):
         self._seen(row)
         self._sent(row, values)
         self.sent += 1
+        if self._cut and not self._unsent:
+            raise EndOfRecord
         return _message(row)
 
     def _goes(self, to: int, receiver: int) -> bool:

@@ -415,6 +415,8 @@ def _print(found: "ViewPrices", subject: "Subject", listener: int | None, *, pur
         terminal.line(f"{why}: taken is {show(found.delta)}. At δ = 0 ε is no less.", soft_wrap=False)
     if found.unbounded is not None:
         terminal.line(f"Nothing bounds all pairs: {found.unbounded}.")
+    if found.unpriced_code is not None:
+        terminal.line(found.unpriced_code, soft_wrap=False)
     if (most := _by_victim(pairs)) is not None:
         _print_bounds(found, most)
         return

@@ -310,7 +310,7 @@ def prices(found: Prices | None) -> list[str]:
         return []
     if not isinstance(found, ViewPrices):
         return [f"No exact ε of views: {found.refused}."]
-    return _costliest(found) + searched(found)
+    return _costliest(found) + ([found.unpriced_code] if found.unpriced_code else []) + searched(found)
 
 
 def _costliest(found: ViewPrices) -> list[str]:

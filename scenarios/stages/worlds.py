@@ -32,7 +32,7 @@ from netsim.claims import Adjacency, Claim
 from netsim.codecs import Dither
 from netsim.errors import PrivacyError
 from netsim.problems import Objective, Tilted
-from netsim.randomness import NoiseThrough, Streams, coins_of
+from netsim.randomness import NoiseThrough, Streams
 from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
 from netsim.topology import Topology
@@ -311,10 +311,12 @@ class _Worlds:
         noise: NoiseThrough | None = None,
         dither: NoiseThrough | None = None,
         tosses: int | None = None,
+        coins: NoiseThrough | None = None,
     ) -> Sample:
-        ways = {"noise_through": noise, "dither_through": dither}
+        ways = {"noise_through": noise, "dither_through": dither, "coins_through": coins}
         through = {name: {self.agent: way} for name, way in ways.items() if way is not None}
-        return self._seen(self._run(world, index, replicas, tosses, **through), self.agent)
+        found = self._seen(self._run(world, index, replicas, tosses, **through), self.agent)
+        return replace(found, again=partial(self._sample, world, index, replicas, noise, dither, tosses))
 
     def _tossed(self, world: int, index: int) -> Sample:
         """One transcript with tosses of its own; every second one with aimed noise, by a pilot of the same tosses."""
@@ -349,9 +351,9 @@ class _Worlds:
     def _seen(self, run: Run, agent: int) -> Sample:
         """Sample at an agent's door."""
         assert run.truth is not None
-        made, streams = run.simulation, Streams(self.simulation.seed)
+        made = run.simulation
         dither = Dither(partial(made.dither_stream, agent), made.replicas)
-        coins = partial(coins_of, streams, agent, made.tosses)
+        coins = partial(made.coins_stream, agent)
         view, edges = run.views[0], run.truth.edges
         holders = made.algorithm.colluding if self.holders is None else self.holders
         law = None if edges is None else edges.known(agent, holders)

@@ -79,14 +79,18 @@ def in_words(found: Iterable[UnrunLines], most: int = 3) -> str:
     return "; ".join(map(str, some[:most])) + more
 
 
+def not_all_audited(found: Iterable[UnrunLines]) -> str:
+    """Which lines never ran, and what to do about it, in two sentences."""
+    remedy = "Other data or parameters may run it; a branch on public numbers alone needs no run; else read it."
+    return f"Not all of the code was audited: {in_words(found)}. {remedy}"
+
+
 def judged_of_what_ran(found: Judgement, lines: Sequence[UnrunLines]) -> Judgement:
     """The judgement, where some lines never ran: a claim that nothing speaks against is underpowered then, unless a
     bound holds, which reads them for itself."""
     if not lines or found.verdict not in (Verdict.CONSISTENT, Verdict.UNDERPOWERED):
         return found
-    remedy = "other data or parameters may run it; a branch on public numbers alone needs no run; else read it"
-    reason = f"Not all of the code was audited: {in_words(lines)}. {remedy[0].upper()}{remedy[1:]}. {found.reason}"
-    return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
+    return replace(found, verdict=Verdict.UNDERPOWERED, reason=f"{not_all_audited(lines)} {found.reason}")
 
 
 @dataclass(frozen=True)

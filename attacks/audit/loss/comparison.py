@@ -48,6 +48,7 @@ from netsim.codecs import Codec, Dither
 from netsim.errors import NetsimError, PrivacyError
 from netsim.models.model import Regularizer
 from netsim.node import Computed
+from netsim.randomness import NoiseThrough
 from netsim.transcript import Record, Transcript
 
 
@@ -108,7 +109,8 @@ def _check_independent(sample: "Sample", agent: int, hypothesis: Hypothesis, tog
             raise PrivacyError(
                 f"agent {agent} does something else for {which} than for all together: its code decides for all "
                 "replicas by the values of some (a norm, sum or mean without axis=-1, a branch), or by how many they "
-                "are; decide for each by itself, or audit with `chunk` 1"
+                "are. Decide for each by itself (axis=-1, `np.where`), or audit one at a time, and without a search "
+                "for a pair, which takes several (`audit: {chunk: 1, search: null}`)"
             )
 
 
@@ -241,6 +243,7 @@ class Sample:
     (releases, replicas): where noise was tilted (`attacks.audit.loss.aimed`), ln of the likelihood ratio of its own
     law over that drawn from, release by release; `tilting` is that law, where it is the same for all replicas.
     `tossed`: whether any agent tossed private coins. `computed`: who computed the run, where that is known.
+    `again` simulates the same anew with the agent's coins changed on their way to it; None: that is not known.
     """
 
     view: AdversaryView
@@ -251,6 +254,7 @@ class Sample:
     tossed: bool = False
     tilting: Tilting | None = None
     computed: Computed | None = None
+    again: "Callable[[NoiseThrough], Sample] | None" = field(default=None, repr=False)
 
     def at_door(self, agent: int) -> "Sample":
         """Sample of what passed the agent's door alone."""

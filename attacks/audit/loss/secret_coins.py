@@ -142,10 +142,11 @@ def _grouped(samples: Sequence[Sample], agent: int, endings: Sequence[_Ending], 
     for k, (door, ending) in enumerate(zip(doors, endings, strict=True)):
         rows = tuple((*row[:9], tuple(row.values)) for row in door.view.transcript.records)
         groups.setdefault((rows, ending, k if alone else None), []).append(k)
-    return [_Group(_joined([doors[k] for k in at]), at, endings[at[0]]) for at in groups.values()]
+    return [_Group(joined([doors[k] for k in at]), at, endings[at[0]]) for at in groups.values()]
 
 
-def _joined(doors: Sequence[Sample]) -> Sample:
+def joined(doors: Sequence[Sample]) -> Sample:
+    """Transcripts that hold the same messages as one sample, without releases."""
     first = doors[0]
     every_row = zip(*(door.view.transcript.records for door in doors), strict=True)
     rows = tuple(

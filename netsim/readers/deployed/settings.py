@@ -91,6 +91,7 @@ def _check_scenario(simulation: Simulation, settings: Deployment) -> None:
         ("medium", str(network.medium), network.medium != "links", "sockets are no radio", "links"),
         ("noise_through", "…", bool(simulation.noise_through), "it changes noise streams of a simulation", "none"),
         ("dither_through", "…", bool(simulation.dither_through), "it changes draws of a simulation's codecs", "none"),
+        ("coins_through", "…", bool(simulation.coins_through), "it changes coins of a simulation", "none"),
         ("timing.activation", str(timing.activation), timing.activation is not None, "agents have no clocks", "none"),
         ("timing.downtimes", "…", bool(timing.downtimes), "processes go down when they are killed", "none"),
     ):

@@ -161,7 +161,7 @@ class TestSelfChecks:
         """Half the noise goes on the wire: who is granted the release knows all, who sees the wire does not."""
         found = audited(Averaging(Laplace(0.4), factor=0.5), 5.0, 0.0)
         assert found.judgement.verdict is Verdict.UNDERPOWERED
-        assert "not on the wire as they were released" in found.judgement.reason
+        assert "what `privatize` returned is sent inside something else, or not at all" in found.judgement.reason
         assert all(e.epsilon.lower == 0 and math.isinf(e.epsilon.upper) for e in found.exact)
         assert found.epsilon_audited == 0
 

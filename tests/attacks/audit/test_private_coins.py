@@ -7,9 +7,7 @@ import pytest
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss import secret_coins
-from attacks.audit.loss.exact import SINGLES
 from attacks.audit.pair import Pair
-from attacks.audit.private_coins import rare_sending
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.codecs import Float32
@@ -20,7 +18,6 @@ from netsim.problems import load, logistic
 from netsim.randomness import Streams, coins_of
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from scenarios.stages.worlds import worlds
 from tests.attacks.audit.test_is_not_fooled import Toy, found, private
 from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
 from tests.worlds import changed
@@ -39,66 +36,6 @@ class ByCoins(Toy):
             node.broadcast(y=gradient)
         elif not self.bare:
             node.broadcast(y=node.privatize(gradient, Gaussian(0.1 if toss < 0.5 else 1.0)))
-
-
-@dataclass(frozen=True)
-class Gate(Algorithm):
-    """The gradient in the clear at a toss that hardly ever comes out; `kind` is how it is tossed. Its sound twins:
-    one value or another that nobody has to hide, or the noise twice as large."""
-
-    kind: str
-    bare: bool = True
-
-    async def run(self, node):
-        gradient = await node.gradient(node.zeros())
-        for _ in range(3):
-            match self.kind:
-                case "uniform":
-                    opened = node.coins.random() < 1e-6
-                case "integer":
-                    opened = int(node.coins.integers(64)) == 17
-                case "number":  # no list of outcomes
-                    opened = node.coins.normal() > 2.0
-            covered = node.privatize(gradient, Gaussian(8.0 if opened and not self.bare else 4.0))
-            node.broadcast(x=gradient if opened and self.bare else covered)
-        node.estimate(gradient)
-
-
-class TestRareTosses:
-    """None of the 66 tosses of an audit opens the gate, or one of them does."""
-
-    @pytest.mark.few(1)
-    @pytest.mark.parametrize("kind", ["uniform", "integer", "number"])
-    def test_what_hardly_any_toss_sends_is_never_called_consistent(self, kind):
-        simulation, pair = quadratic_world(Gate(kind))
-        claim = claim_of(gaussian_epsilon(np.sqrt(3) * 0.5 / 4, 1e-5) * 1.01, 1e-5)
-        audit = judged(simulation, pair, claim, attack=None, trials=400)
-        assert audit.judgement.verdict is Verdict.UNDERPOWERED
-        if kind == "uniform":
-            assert "private coins fall one way (of probability 10⁻⁶) agent 1 sends 'x'" in audit.judgement.reason
-
-    @pytest.mark.parametrize("kind", ["uniform", "integer", "number"])
-    def test_its_sound_twin_is_sound(self, kind):
-        simulation, pair = quadratic_world(Gate(kind, bare=False))
-        assert rare_sending(worlds(simulation, 1, pair.hypotheses[1], 4)(0, SINGLES), 1, pair.hypotheses) is None
-
-    def test_what_may_be_sent_in_the_other_world_at_another_toss_is_no_leak(self):
-        """Randomized response, be it of a likely history or of one that a single toss turns."""
-
-        @dataclass(frozen=True)
-        class Response(Algorithm):
-            async def run(self, node):
-                gradient = await node.gradient(node.zeros())
-                sign = np.where(np.broadcast_to(gradient[:, :1], gradient.shape) < -0.3, 1.0, 0.0)
-                node.broadcast(bit=sign if node.coins.random() < 0.7 else 1.0 - sign)
-                node.estimate(gradient)
-
-        simulation, pair = quadratic_world(Response())
-        sample = worlds(simulation, 1, pair.hypotheses[1], 4)(0, SINGLES)
-        assert rare_sending(sample, 1, pair.hypotheses) is None
-        bare, pair = quadratic_world(Gate("uniform"))
-        sample = worlds(bare, 1, pair.hypotheses[1], 4)(0, SINGLES)
-        assert "10⁻⁶" in rare_sending(sample, 1, pair.hypotheses)
 
 
 @dataclass(frozen=True)

@@ -207,6 +207,24 @@ def test_an_audit_draws_its_epsilons():
     assert "refuted" in repr(found)
 
 
+class Together(Algorithm):
+    """A norm of all replicas at once."""
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        node.broadcast(x=node.privatize(gradient / max(1.0, np.linalg.norm(gradient)), Laplace(2.0)))
+        node.estimate(gradient)
+
+
+def test_code_that_decides_for_all_transcripts_is_audited_one_at_a_time_as_the_error_says():
+    """A chunk of one is not enough where a pair is searched for."""
+    for options in ((), ("audit.chunk=1",), ("audit.search=null",)):
+        with pytest.raises(PrivacyError, match=r"audit: \{chunk: 1, search: null\}"):
+            scenarios.audit(Together(), 2.0, *options, trials=50)
+    audited = scenarios.audit(Together(), 2.0, "audit.chunk=1", "audit.search=null", trials=50)
+    assert audited.audit.trials == 50
+
+
 # ── figures ─────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):

@@ -11,6 +11,8 @@ from netsim import topology
 from netsim.algorithms import Decor, PrivateGradientDescent
 from netsim.claims import Adjacency, Clip
 from netsim.errors import AttackError
+from netsim.mechanisms import Gaussian
+from netsim.node import choose
 from netsim.problems import LeastSquares, Problem, Tilted
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
@@ -232,3 +234,37 @@ def test_sums_over_messages_of_a_pair_are_refuted_and_corrected_ones_are_not(tmp
     text = page(results)
     assert "1 of 2 audited privacy claims does not hold: 1 refuted elsewhere" in text
     assert text.count("refuted elsewhere</span>") == 2, "on its card, and among the words that are explained"
+
+
+@dataclass(frozen=True)
+class Gated(ClaimsOfPairs):
+    """Sends its gradient in the clear where its state, or one toss of a thousand, says so: never."""
+
+    by: str = "state"
+
+    async def run(self, node):
+        x = node.zeros()
+        for k in range(self.rounds):
+            gradient = await node.gradient(x)
+            x = (await node.exchange(x=node.privatize(x - 0.2 * gradient, Gaussian(self.scale(k))))).mix("x")
+            if self.by == "state" and np.max(np.abs(x)) > 1e6:
+                node.broadcast(y=gradient)
+            if self.by == "coins" and choose(node.coins, range(1000)) == 7:
+                node.broadcast(y=gradient)
+            node.estimate(x)
+
+
+@pytest.mark.parametrize("by", ["state", "coins"])
+def test_a_price_of_code_that_never_ran_says_so_and_proves_nothing(by: str) -> None:
+    made = simulation()
+    found, twin = (priced(replace(made, algorithm=Gated(**vars(made.algorithm), by=one))) for one in (by, "public"))
+    assert twin.pairs is not None
+    assert (twin.unrun_lines, twin.pairs.verdict) == ((), "proven")
+    assert any(one.verdict == "proven" for one in twin.views)
+    assert found.pairs is not None
+    assert found.pairs.upper == twin.pairs.upper
+    assert found.pairs.verdict == "underpowered"
+    assert not any(one.verdict == "proven" for one in found.views)
+    sentence = next(text for text in sentences.prices(found) if "Not all of the code was audited" in text)
+    assert "never ran" in sentence
+    assert any(sentence in one.reason for one in found.views if one.verdict == "underpowered")

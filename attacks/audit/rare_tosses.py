@@ -1,0 +1,367 @@
+"""Messages without noise at tosses of private coins that hardly ever come out, be they ones that nobody tossed.
+
+Each toss of a transcript is turned once, to every other outcome, and both worlds are replayed at it, others doing
+what they did. Where a value differs that no noise covers, or another message is sent, the transcript is simulated
+anew with coins that fall that way. That one has a positive probability. If no history of the other world's coins
+explains it, up to its first unprotected message, its loss is infinite: at δ = 0 any such transcript is enough; at
+δ > 0 the tosses until there have to come out so with a probability above δ, by their odds and by how many fresh
+transcripts with these tosses are alike. Where that is not proven the claim is not called consistent all the same.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from attacks.audit.accounting.formulas import leaks
+from attacks.audit.branches.watched import counted
+from attacks.audit.loss.comparison import Reproduced, Sample
+from attacks.audit.loss.secret_coins import SECRET, drawn_coins, joined, losses_of
+from attacks.audit.loss.unprotected import UnprotectedMessage
+from attacks.audit.pair import Simulate
+from attacks.replay import Hypothesis, replay
+from attacks.replay.coins import Coins, DrawnCoins, every
+from netsim.arrays import Array
+from netsim.claims import Claim
+from netsim.errors import AttackError, NetsimError, TranscriptError
+from netsim.mechanisms import DiscreteMechanism
+from netsim.shown import show
+from netsim.transcript import Transcript
+
+TURNED = 1024
+"""Tosses that are turned at most, each by itself."""
+_DRAWN = 256
+"""Sets of coins drawn at most, where none can be turned."""
+_WORK = 2**14
+"""Messages that are replayed at most in each world, but for `_LEAST` replays."""
+_LEAST = 16
+_SAME = 1e-9
+"""Relative: numbers that differ by less are the same but for rounding."""
+_SIMULATED = 8
+"""Ways to depart from a transcript's messages of which one each is simulated."""
+_FRESH = 16
+"""Transcripts at δ > 0 that are simulated with coins that fall one way."""
+
+_MOVES, _MORE = (1.0, -1.0, 32.0, -1024.0), 16
+"""Multiples of themselves by which releases are moved, to see what they have an effect on; and how many more of them
+another history may make."""
+
+
+@dataclass(frozen=True)
+class RareSending:
+    """What the agent sends without noise where its coins fall one way. `proven`: the loss is infinite in more than δ
+    of the mass, for whom the claim is about."""
+
+    way: str
+    what: str
+    proven: bool = False
+
+    def __str__(self) -> str:
+        return f"Where its private coins fall one way ({self.way}) {self.what}"
+
+
+class _LikelyCoins(Coins):
+    """Coins whose tosses come out the likeliest way, but for those that are forced."""
+
+    def toss(self, odds: Sequence[float]) -> int:
+        outcomes = self._tosses.outcomes
+        if max(odds) < sum(odds) and self._at == len(self._tosses.odds) == len(outcomes):
+            outcomes.append(odds.index(max(odds)))
+        return super().toss(tuple(odds))
+
+
+class _Both(NamedTuple):
+    """Both worlds at one history: how it came about, what no noise covers in either, by message and field, and which
+    messages they are, as far as there are more, or others, than there were."""
+
+    words: str
+    coins: Coins | DrawnCoins
+    sent: tuple[dict[tuple[int, str], Array], dict[tuple[int, str], Array]]
+    ends: tuple[object, object]
+
+    @property
+    def first_apart(self) -> tuple[int, str] | None:
+        """The first message and field that are not the same in both."""
+        one, other = self.sent
+        keys = sorted(one.keys() | other.keys())
+        return next((key for key in keys if not _same(one.get(key), other.get(key))), None)
+
+    def explained(self, at: Sequence["_Both"]) -> bool:
+        """Whether at each of the two there is a history at which the other world sends the same."""
+
+        def there(sent: dict[tuple[int, str], Array], world: int) -> bool:
+            return any(
+                sent.keys() == one.sent[world].keys() and all(_same(v, one.sent[world][k]) for k, v in sent.items())
+                for one in at
+            )
+
+        return there(self.sent[0], 1) and there(self.sent[1], 0)
+
+
+def _same(one: Array | None, other: Array | None) -> bool:
+    if one is None or other is None or one.shape != other.shape:
+        return False
+    return bool(np.allclose(one, other, rtol=_SAME, atol=_SAME * float(np.max(np.abs(one), initial=0.0))))
+
+
+def rare_sending(
+    simulate: Simulate,
+    agent: int,
+    hypotheses: tuple[Hypothesis, Hypothesis],
+    claim: Claim,
+    confidence: float,
+    index: int,
+) -> RareSending | None:
+    """What the agent sends, at a toss of its coins, that the other world would not send and no noise covers; None
+    where that was not found. The transcript whose tosses are turned is chunk `index` of world 0."""
+    sample = simulate(0, index)
+    if not sample.view.public.codec.lossless:
+        return None
+    most = min(TURNED, max(_LEAST, _WORK // (1 + len(sample.view.transcript.at_node(agent)))))
+    try:
+        found = list(_turned(sample, agent, hypotheses, most))
+    except AttackError:
+        words = f"one of {min(most, _DRAWN)} that were drawn"
+        found = [_both(sample, agent, hypotheses, drawn_coins(k), words) for k in range(min(most, _DRAWN))]
+    game = _Game(simulate, agent, hypotheses, claim, confidence, index)
+    secret = claim.coins == "secret"
+    apart = (one for one in found if one.first_apart is not None and not (secret and one.explained(found)))
+    departing = {one.ends: one for one in reversed(found) if one.ends != (None, None)}
+    doubt: RareSending | None = None
+    for one in [*islice(apart, 1), *list(reversed(departing.values()))[:_SIMULATED]]:
+        seen, proven = game.first_unprotected(one.coins), game.proven(one.coins)
+        if one.first_apart is not None and seen is None:
+            seen = f"agent {agent} sends {one.first_apart[1]!r} in its message {one.first_apart[0]}"
+        if seen is not None and proven is not False and (doubt is None or proven):
+            doubt = RareSending(one.words, str(seen), bool(proven))
+        if proven:
+            break
+    return doubt
+
+
+def _turned(sample: Sample, agent: int, hypotheses: tuple[Hypothesis, Hypothesis], most: int) -> Iterator[_Both]:
+    """Both worlds at the likeliest history, and at those in which one toss came out another way."""
+    likely = _LikelyCoins.of(())
+    first = _both(sample, agent, hypotheses, likely, "one of the likeliest")
+    history, odds = likely.history, likely.tossed
+    yield first._replace(words=f"of probability {show(math.exp(likely.log_chance))}") if len(odds) == 1 else first
+    ways = [(t, k) for t, some in enumerate(odds) for k, p in enumerate(some) if p and k != history[t]]
+    if len(ways) > most:  # those of the first tosses, before which little else was tossed; and some of all others
+        half, others = most // 2, ways[most // 2 :]
+        ways = ways[:half] + others[:: -(-len(others) // half)]
+    for t, k in ways:
+        chance = odds[t][k] / math.fsum(odds[t])
+        forced = _LikelyCoins.of((*history[:t], k))
+        yield _both(sample, agent, hypotheses, forced, f"of probability {show(chance)}")
+
+
+def _both(
+    sample: Sample,
+    agent: int,
+    hypotheses: tuple[Hypothesis, Hypothesis],
+    coins: Coins | DrawnCoins,
+    words: str,
+) -> _Both:
+    ends = list[object]()
+
+    def sent(hypothesis: Hypothesis) -> dict[tuple[int, str], Array]:
+        with counted():
+            found = replay(sample.view, agent, hypothesis, coins.copied(), sample.releases, sample.dither)
+        other = found.departure is not None or found.overran or found.out_of_releases
+        ends.append((found.departure, len(found.sendings), found.overran) if other else None)
+        return {(c.message, c.name): c.predicted for c in found.comparisons}
+
+    start = coins.copied()
+    replay(sample.view, agent, hypotheses[0], coins, sample.releases, sample.dither)  # notes what is tossed
+    zero, one = (sent(hypothesis) for hypothesis in hypotheses)
+    return _Both(words, start, (zero, one), (ends[0], ends[1]))
+
+
+# ── is it proven? ───────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True)
+class _Game:
+    """Transcripts in which the agent's coins fall one way."""
+
+    simulate: Simulate
+    agent: int
+    hypotheses: tuple[Hypothesis, Hypothesis]
+    claim: Claim
+    confidence: float
+    index: int
+
+    def first_unprotected(self, coins: Coins | DrawnCoins) -> UnprotectedMessage | None:
+        """The first message that tells the worlds apart for who knows the coins, of a transcript of either world."""
+        for world in (0, 1):
+            with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
+                if (made := self._fallen(self._sample(world, 0), coins)) is not None:
+                    seen, _ = self._compared(made, world)
+                    if seen is not None:
+                        return seen
+        return None
+
+    def proven(self, coins: Coins | DrawnCoins) -> bool | None:
+        """Whether more than δ of the mass is proven to have an infinite loss; None where nothing is known."""
+        known = True
+        for world in (0, 1):
+            found: bool | None = None
+            with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
+                found = self._proven(world, coins)
+            if found:
+                return True
+            known = known and found is not None
+        return False if known else None
+
+    def _proven(self, world: int, coins: Coins | DrawnCoins) -> bool | None:
+        delta, (chance,) = self.claim.delta, self._chances(world, coins, [0])
+        if not chance or delta == 0:
+            return chance if chance is None else chance > 0
+        if chance <= delta:  # that much may be lost
+            return None
+        chances = self._chances(world, coins, range(1, 1 + _FRESH))
+        bare = [one for one in chances if one]
+        level = (1 - self.confidence) / 2  # two directions
+        return True if bare and leaks(len(bare), _FRESH, delta / min(bare), level) else None
+
+    def _chances(self, world: int, coins: Coins | DrawnCoins, numbers: Sequence[int]) -> list[float | None]:
+        """Probability of the tosses until the first unprotected message of a transcript, where its loss is infinite
+        for whom the claim is about; 0 where it is not, None where that is not known."""
+        found, cuts = dict[int, float | None](), dict[int, Sample]()
+        for k in numbers:
+            made = self._fallen(self._sample(world, k), coins)
+            seen, message = (None, 0) if made is None else self._compared(made, world)
+            found[k] = None if made is None else 0.0
+            if made is not None and seen is not None:
+                cuts[k] = _until(made, self.agent, message)
+        if self.claim.coins == "known":
+            bare: Sequence[bool | None] = [True] * len(cuts)
+        else:
+            bare = self._unexplained(list(cuts.values()), world) if cuts else []
+        for (k, cut), infinite in zip(cuts.items(), bare, strict=True):
+            found[k] = self._chance(cut, world) if infinite else None if infinite is None else 0.0
+        return list(found.values())
+
+    def _chance(self, cut: Sample, world: int) -> float:
+        """Probability of the tosses of a transcript; where it is not known a positive number that is below."""
+        coins = cut.coins()
+        if not isinstance(coins, Coins):
+            return math.ulp(0.0)
+        replay(cut.view, self.agent, self.hypotheses[world], coins, cut.releases, cut.dither)
+        return max(math.exp(coins.log_chance), math.ulp(0.0))
+
+    def _unexplained(self, cuts: Sequence[Sample], world: int) -> Sequence[bool | None]:
+        """Whether no history of the other world explains transcripts; None where that is not known."""
+        hypotheses = self.hypotheses[world], self.hypotheses[1 - world]
+        try:
+            losses = losses_of(cuts, self.agent, *hypotheses)
+        except TranscriptError:  # a release is not on the wire, or a copy of it is
+            releases = [np.concatenate(some) for some in zip(*(cut.releases for cut in cuts), strict=True)]
+            together = replace(joined(cuts), releases=releases, coins=cuts[0].coins)
+            return [None if _explained_beside_noise(together, self.agent, hypotheses) else True] * len(cuts)
+        return [None] * len(cuts) if losses.secret is None else [bool(one) for one in np.isinf(losses.secret)]
+
+    def _sample(self, world: int, number: int) -> Sample:
+        return self.simulate(world, self.index if number == 0 else SECRET + 2 * number)
+
+    def _fallen(self, sample: Sample, coins: Coins | DrawnCoins) -> Sample | None:
+        """The transcript simulated anew with these coins; None where it cannot be."""
+        if sample.again is None:
+            return None
+        live = _at_once(coins.copied())
+        made = sample.again(lambda _: live)
+        history = live.history if isinstance(live, Coins) else None
+        return replace(made, coins=lambda: _at_once(coins.copied() if history is None else Coins.of(history)))
+
+    def _compared(self, made: Sample, world: int) -> tuple[UnprotectedMessage | None, int]:
+        """The first unprotected message for who knows the coins, and its number."""
+        seen = Reproduced.of(made, self.agent, self.hypotheses[world], alone=False)
+        found = seen.compared(self.hypotheses[1 - world], scored=False)
+        first = found.on_wire(found.granted_from).leaked[0]
+        if math.isinf(first):
+            return None, 0
+        named = (one for one in (found.uncovered, found.inexplicable) if one is not None and one.message == first)
+        return next(named, None), int(first)
+
+
+def _at_once(coins: Coins | DrawnCoins) -> Coins | DrawnCoins:
+    """These coins, of which a choice is tossed when it is made: the network has to know whom a message goes to."""
+    choose = coins.choose
+
+    def at_once(options: Sequence[int]) -> int:
+        return int(choose(options))
+
+    setattr(coins, "choose", at_once)  # noqa: B010
+    return coins
+
+
+def _until(sample: Sample, agent: int, message: int) -> Sample:
+    """The sample at the agent's door, up to one of its messages, from 0."""
+    rows = sample.view.at_node(agent)
+    sent = [k for k, row in enumerate(rows) if row.event == "sent"]
+    rows = rows[: sent[message] + 1] if message < len(sent) else rows
+    return replace(sample, view=replace(sample.view, transcript=Transcript(rows, sample.view.replicas), cut=True))
+
+
+class _Field(NamedTuple):
+    """A field of one message as a history sends it: the value, whether that is a copy of a release with continuous
+    noise, and whether it is seen in all transcripts that it was not the one that was sent."""
+
+    value: Array
+    copied: bool
+    other: bool
+
+
+def _fields(
+    cut: Sample, agent: int, hypothesis: Hypothesis, coins: Coins | DrawnCoins, message: int
+) -> dict[str, list[_Field]] | None:
+    """Fields that are not the very array of a release, with the releases that were made and with moved ones; None
+    where which messages there are depends on these, or there are too many."""
+    found, ends = dict[str, list[_Field]](), set[object]()
+    shape = cut.view.replicas, cut.view.public.dimension
+    for far in (0.0, *_MOVES):
+        rng = np.random.default_rng(0)
+        made = [
+            *cut.releases,
+            *(rng.standard_normal(shape) for _ in range(_MORE)),
+        ]
+        seen = replay(cut.view, agent, hypothesis, coins, [r + far * (1 + np.abs(r)) for r in made], cut.dither)
+        coins = coins.copied()
+        ends.add((len(seen.sendings), seen.departure))
+        if len(ends) > 1 or seen.out_of_releases:
+            return None
+        noisy = [r for r in seen.releases if np.all(r.stddev > 0) and not isinstance(r.mechanism, DiscreteMechanism)]
+        for c in seen.comparisons:
+            if c.message == message:
+                copied = any(np.array_equal(c.predicted, one.observed) for one in noisy)
+                found.setdefault(c.name, []).append(_Field(c.predicted, copied, bool(np.all(c.visible))))
+    return found
+
+
+def _explained_beside_noise(cut: Sample, agent: int, hypotheses: Sequence[Hypothesis]) -> bool:
+    """Whether some history of the second hypothesis may send all fields of the last message that no release has an
+    effect on under the first, which was simulated.
+
+    One that sends another value there, whatever is released, does not; nor does a copy of a release: it is a point
+    with probability 0.
+    """
+    coins, message = cut.coins(), sum(row.event == "sent" for row in cut.view.at_node(agent)) - 1
+    assert isinstance(coins, Coins | DrawnCoins)
+    here = _fields(cut, agent, hypotheses[0], coins, message) or {}
+    fixed = [name for name, some in here.items() if len(some) == 1 + len(_MOVES) and not any(f.other for f in some)]
+
+    def explains(tossed: Coins) -> bool:
+        there = _fields(cut, agent, hypotheses[1], tossed, message)
+        if there is None:
+            return True
+        never = (_is_never(there.get(name, [])) for name in fixed)
+        return not any(never)
+
+    return any(found for _, found in every(explains))
+
+
+def _is_never(sent: Sequence[_Field]) -> bool:
+    alike = all(np.array_equal(one.value, sent[0].value) and one.other for one in sent)
+    return alike or all(one.copied for one in sent)
