@@ -84,6 +84,38 @@ async def one_record(node: Node) -> None:
     await node.exchange(x=noisy(node, await node.gradient(sent, [0] if far(g) else None)))
 
 
+async def a_record_in_a_window(node: Node) -> None:
+    """Which records are in a batch shows whether the first answer is of some size; no other query names any."""
+    g = await node.gradient(node.zeros())
+    batch = (None, [0], None)[int(np.searchsorted([0.36, 0.52], np.linalg.norm(g[0])))]
+    await node.exchange(x=noisy(node, await node.gradient(node.zeros(), batch)))
+
+
+def looked_up_once(window: int) -> Run:
+    """Bare where the first of all answers is in one of fifty windows of a decade, for all of them."""
+
+    async def code(node: Node) -> None:
+        g = await node.gradient(node.zeros())
+        bare = np.arange(50) == window
+        at = int(np.floor(50 * np.log10(np.abs(g[0, 0]) + 1e-300))) % 50
+        await node.exchange(x=noisy(node, g), y=g * bare[at])
+
+    return code
+
+
+def looked_up_by_what_was_seen(window: int) -> Run:
+    """The same, of the first number that was received."""
+
+    async def code(node: Node) -> None:
+        heard = await node.exchange(x=noisy(node, node.zeros()))
+        g = clip(await node.gradient(node.zeros()))
+        loud = 1 + (np.arange(50) == window)
+        at = int(np.floor(50 * np.log10(np.abs(heard.mix("x")[0, 0]) + 1e-300))) % 50
+        await node.exchange(x=noisy(node, g * loud[at]))
+
+    return code
+
+
 async def hidden_point(node: Node) -> None:
     z = noisy(node, node.zeros())
     await node.exchange(x=z + clip(await node.gradient(z)))
@@ -387,6 +419,12 @@ def in_spite_of(operation: Callable[[Node], object]) -> Run:
         (changed_in_place, ADJACENT),
         (jumps, ADJACENT),
         (one_record, ADJACENT),
+        (a_record_in_a_window, ADJACENT),
+        *(
+            (code(window), ADJACENT)
+            for code in (looked_up_once, looked_up_by_what_was_seen)
+            for window in (7, 23, 44)
+        ),
         (hidden_point, ANY),
         (faint, ANY),
         (all_at_once, ANY),
@@ -465,11 +503,20 @@ async def no_record(node: Node) -> None:
     await node.exchange(x=noisy(node, x))
 
 
+async def restarts(node: Node) -> None:
+    """What was received first decides for all where it goes on: each by itself is another transcript."""
+    heard = await node.exchange(x=noisy(node, node.zeros()))
+    far_off = (1.0, 0.0)[int(np.max(np.abs(heard.mix("x")[0])) > 3)]
+    x = far_off * heard.mix("x")
+    await node.exchange(x=noisy(node, x - clip(await node.gradient(x))))
+
+
 @pytest.mark.parametrize(
     ("code", "adjacency", "epsilon"),
     [
         (scale_in_place, ANY, (1 + 1 / 2 + 1 / 4) * 2 * BOUND / SCALE),
         (weights_in_place, ANY, 2 * 2 * BOUND / SCALE),
+        (restarts, ANY, 2 * BOUND / SCALE),
         (no_record, ANY, 2 * 2 * BOUND / SCALE),
         (padded, ANY, 2 * 2 * BOUND / SCALE),
         (padded, ADJACENT, 0.25 * 2 / SCALE),
