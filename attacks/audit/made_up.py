@@ -12,6 +12,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from attacks.audit.branches.watched import counted
 from attacks.audit.clips import FAR, NEAR, Clips
 from attacks.probe.mapping import AFFINE, ROUNDING, Map, Mapper
 from attacks.probe.node import Pass
@@ -180,7 +181,8 @@ def moved_elsewhere(mapper: Mapper, clips: Clips, found: Map, noise: Array, step
     moves = np.zeros(len(answers), dtype=bool)
     for other, some in ((False, alone[::4]), (True, np.delete(alone, np.s_[::4]))):
         turned = _along(answers, made.run(TURNED, other, answers[:, TURNED]), mapper)
-        moves |= made.moved_at(other, turned, some)
+        with counted():
+            moves |= made.moved_at(other, turned, some)
     return moves
 
 

@@ -28,7 +28,7 @@ Not enough is a bounded answer by itself where noise stays hidden: x = z, then O
 The code is read at every history of its private coins (`attacks.replay.coins`): what it does at one toss in 300
 counts. Those that choose a receiver or a batch, and nothing else, need not be tried.
 
-Branches of the code that more than public numbers decide have to go both ways where it is read
+Branches of the code that more than public numbers decide have to go both ways where what it sends is compared
 (`attacks.audit.branches`).
 
 Random weights (`UniformLaplace`) are drawn without regard to the data, so that their noise loses no more than its
@@ -45,7 +45,7 @@ from functools import partial
 import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.branches.watched import Watch, counted, in_words, unrun, watching
+from attacks.audit.branches.watched import Watch, in_words, unrun, watching
 from attacks.audit.clips import Clips, stretch
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.made_up import SAME, drawn, moved_elsewhere
@@ -77,17 +77,26 @@ def bound_or_why(bound: Callable[[], Bound]) -> Bound | str:
 
 
 def bound_at_door(
-    samples: Sequence[Sample], agent: int, adjacency: Adjacency, delta: float, convexity: float | None = None
+    samples: Sequence[Sample],
+    agent: int,
+    adjacency: Adjacency,
+    delta: float,
+    convexity: float | None = None,
+    asked: Mask | None = None,
 ) -> Bound:
     """The bound of ε(δ) for `agent`, seen at its door, from transcripts of both worlds (one replica of each
-    sample is read). `convexity` is the least eigenvalue that any of its Hessians may have, None: not known.
+    sample is read). `convexity` is the least eigenvalue that any of its Hessians may have, None: not known. `asked`
+    has the ways that branches of the code went in all transcripts, as `Watch.seen`.
 
     You get an `AttackError` where there is no bound; it says which condition fails.
     """
     ones = [one.replica(one.view.replicas - 1 if k else 0) for k, one in enumerate(samples)]
-    with watching(Watch(samples[0].view.public.algorithm)) as watch, counted():
+    with watching(Watch(samples[0].view.public.algorithm)) as watch:
         found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), READ))
-    if unread := unrun(watch.branches, watch.seen):
+    read = watch.seen
+    if asked is not None:  # what was asked there, and never here, is not read
+        read = np.where(np.any(read, axis=1, keepdims=True), read, asked)
+    if unread := unrun(watch.branches, read):
         raise AttackError(f"where its code was read, {in_words(unread)}")
     worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
     return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))))

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Clip
@@ -15,6 +16,7 @@ from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import Node, choose
 from tests.attacks.audit.test_proof import ADJACENT, PROVEN, bound_of, simulated
+from tests.attacks.auditing import claim_of, judged, quadratic_world
 
 SCALE, BOUND = 0.5, 0.7
 ANY = Adjacency(math.inf, "any data")
@@ -114,6 +116,15 @@ def looked_up_by_what_was_seen(window: int) -> Run:
         await node.exchange(x=noisy(node, g * loud[at]))
 
     return code
+
+
+async def exactly_as_far_as_clips_are_looked_for(node: Node) -> None:
+    """Bare at an answer at which the code is run, and nothing that it sends is compared with what its map says."""
+    g = await node.gradient(node.zeros())
+    y = node.zeros()
+    if g[0, 0] == 1e12:
+        y = g
+    await node.exchange(x=noisy(node, g), y=y)
 
 
 async def hidden_point(node: Node) -> None:
@@ -425,6 +436,7 @@ def in_spite_of(operation: Callable[[Node], object]) -> Run:
             for code in (looked_up_once, looked_up_by_what_was_seen)
             for window in (7, 23, 44)
         ),
+        (exactly_as_far_as_clips_are_looked_for, ADJACENT),
         (hidden_point, ANY),
         (faint, ANY),
         (all_at_once, ANY),
@@ -438,6 +450,33 @@ def in_spite_of(operation: Callable[[Node], object]) -> Run:
 def test_code_that_is_bounded_elsewhere(code: Run, adjacency: Adjacency) -> None:
     with pytest.raises(AttackError):
         bound(code, adjacency)
+
+
+def bare_where_it_is_long(g: Array) -> Array:
+    if np.max(np.abs(g)) > 1e3:
+        return g
+    return np.zeros_like(g)
+
+
+@dataclass(frozen=True)
+class AsItHappened(Algorithm):
+    """What it does at the gradients of the audited data is looked up; no other answers lead there."""
+
+    async def run(self, node: Node) -> None:
+        g = await node.gradient(node.zeros())
+        rules = {-0.25: bare_where_it_is_long, -0.375: bare_where_it_is_long}
+        rule = rules.get(float(g[0, 0]), np.zeros_like)
+        await node.exchange(x=node.privatize(g, Gaussian(1.0)), y=rule(g))
+        node.estimate(g)
+
+
+def test_what_ran_in_the_audit_and_never_in_the_proof_is_not_proven() -> None:
+    simulation, pair = quadratic_world(AsItHappened())
+    audit = judged(simulation, pair, claim_of(3.0, 1e-3), attack=None, trials=20)
+    assert audit.unrun
+    assert audit.bound is None
+    assert "never ran" in str(audit.unbounded)
+    assert audit.judgement.verdict is Verdict.UNDERPOWERED
 
 
 async def resent(node: Node) -> None:
