@@ -25,8 +25,9 @@ queries that it is in. Unclipped, a batch moves by records/batch times what the 
 
 Not enough is a bounded answer by itself where noise stays hidden: x = z, then O = clip(−x) + z is 0 in one world.
 
-The code is read at every history of its private coins (`attacks.replay.coins`): what it does at one toss in 300
-counts. Those that choose a receiver or a batch, and nothing else, need not be tried.
+The map is checked at made-up transcripts (`attacks.audit.made_up`). The code is read at every history of its private
+coins (`attacks.replay.coins`): what it does at one toss in 300 counts. Those that choose a receiver or a batch, and
+nothing else, need not be tried.
 
 Branches of the code that more than public numbers decide have to go both ways where what it sends is compared
 (`attacks.audit.branches`).
