@@ -179,7 +179,7 @@ def moved_elsewhere(mapper: Mapper, clips: Clips, found: Map, noise: Array, step
     answers = _answers(mapper, clips)
     made = _MadeUp(mapper, clips, found, noise, steps, answers, _unseen(mapper, found), _views(mapper))
     moves = np.zeros(len(answers), dtype=bool)
-    for other, some in ((False, alone[::4]), (True, np.delete(alone, np.s_[::4]))):
+    for other, some in ((False, alone[::8]), (True, alone)):
         turned = _along(answers, made.run(TURNED, other, answers[:, TURNED]), mapper)
         with counted():
             moves |= made.moved_at(other, turned, some)
