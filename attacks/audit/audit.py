@@ -35,7 +35,7 @@ from attacks.audit.proof import ANY_DATA, bound_at_door, bound_or_why
 from attacks.audit.trained import Trained, noted, trained
 from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
 from attacks.audit.witness import Place, best, candidate
-from netsim.arrays import Array
+from netsim.arrays import Array, Mask
 from netsim.claims import Adjacency, Claim
 from netsim.errors import AttackError, PrivacyError
 from netsim.node import Computed
@@ -348,6 +348,7 @@ class _Audit:
         self._coins = rng.spawn(1)[0]
         self._cut = math.inf
         self.unrun: tuple[UnrunLines, ...] = ()
+        self.asked: Mask | None = None
         self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
 
     def gather(self, chunks: int, jobs: int, progress: Callable[[int], None] | None) -> None:
@@ -504,7 +505,8 @@ class _Audit:
         seen = [watch.seen, *(one for one in notes if one is not None)]
         if self.searched is not None:
             seen.append(self.searched.seen)
-        return unrun(watch.branches, np.any(seen, axis=0))
+        self.asked = asked = np.any(seen, axis=0)
+        return unrun(watch.branches, asked)
 
     @property
     def _shares(self) -> tuple[float, float]:
@@ -567,7 +569,7 @@ class _Audit:
 
     def _bound_over(self, adjacency: Adjacency) -> Bound:
         samples = [self.look.simulate(world, WORST_CASE) for world in (0, 1)]
-        return bound_at_door(samples, self.pair.agent, adjacency, self.claim.delta, self.convexity)
+        return bound_at_door(samples, self.pair.agent, adjacency, self.claim.delta, self.convexity, self.asked)
 
     def _judged(
         self,

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.proof import SAME
+from attacks.audit.made_up import SAME
 from attacks.audit.verdict import Bound
 from attacks.audit.view_price import GaussianView, Prices, exposing
 from attacks.probe import Field, MessageMap, message_map, recorded

@@ -25,10 +25,11 @@ queries that it is in. Unclipped, a batch moves by records/batch times what the 
 
 Not enough is a bounded answer by itself where noise stays hidden: x = z, then O = clip(−x) + z is 0 in one world.
 
-The code is read at every history of its private coins (`attacks.replay.coins`): what it does at one toss in 300
-counts. Those that choose a receiver or a batch, and nothing else, need not be tried.
+The map is checked at made-up transcripts (`attacks.audit.made_up`). The code is read at every history of its private
+coins (`attacks.replay.coins`): what it does at one toss in 300 counts. Those that choose a receiver or a batch, and
+nothing else, need not be tried.
 
-Branches of the code that more than public numbers decide have to go both ways where it is read
+Branches of the code that more than public numbers decide have to go both ways where what it sends is compared
 (`attacks.audit.branches`).
 
 Random weights (`UniformLaplace`) are drawn without regard to the data, so that their noise loses no more than its
@@ -45,40 +46,27 @@ from functools import partial
 import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.branches.watched import Watch, counted, in_words, unrun, watching
-from attacks.audit.clips import FAR, NEAR, Clips, stretch
+from attacks.audit.branches.watched import Watch, in_words, unrun, watching
+from attacks.audit.clips import Clips, stretch
 from attacks.audit.loss.comparison import Sample
+from attacks.audit.made_up import SAME, drawn, moved_elsewhere
 from attacks.audit.verdict import Bound
 from attacks.audit.view_price import Order, worst_change
-from attacks.probe.mapping import AFFINE, ROUNDING, Map, Mapper
-from attacks.probe.node import Pass, RecordedAgent
+from attacks.probe.mapping import Map, Mapper
+from attacks.probe.node import RecordedAgent
 from attacks.replay.coins import Coins, every
 from attacks.replay.recorded import Recording
 from netsim.arrays import Array, Mask
-from netsim.claims import Adjacency, Clip, length
+from netsim.claims import Adjacency, Clip
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Laplace, UniformLaplace
 from netsim.shown import show
 
-ANSWERS, VIEWS = (NEAR, FAR), (1e-3, 1e6)
-"""Sizes between which random answers, and random values of what passed the door, are drawn, evenly in logarithm."""
-DRAWN = 2048
-"""So many transcripts are made up, at which the code has to be the same affine map of its answers."""
 READ = 256
 """Histories of private coins that are read at most."""
-SPREAD = 7.0
-"""Where each value has a size of its own: ln of how far it is above or below that of the others, at most."""
-ALONE = 8
-"""So many of them are run by themselves, too."""
-BATCHED = 256
-"""And so many where batches are named."""
-TURNED = slice(6, None, 8)
-"""Those in which an answer is turned towards its point, or towards what was sent."""
-SAME = 1e-9
-"""Relative: numbers of two readings that are the same."""
+LONG = 2**15
+"""Made-up transcripts are read by themselves until so many messages have passed, an eighth where coins are tossed."""
 ANY_DATA = Adjacency(math.inf, "any data")
-SHOWS = 1e-3
-"""Of the noise: what rounding may add to a number."""
 
 
 def bound_or_why(bound: Callable[[], Bound]) -> Bound | str:
@@ -90,17 +78,26 @@ def bound_or_why(bound: Callable[[], Bound]) -> Bound | str:
 
 
 def bound_at_door(
-    samples: Sequence[Sample], agent: int, adjacency: Adjacency, delta: float, convexity: float | None = None
+    samples: Sequence[Sample],
+    agent: int,
+    adjacency: Adjacency,
+    delta: float,
+    convexity: float | None = None,
+    asked: Mask | None = None,
 ) -> Bound:
     """The bound of ε(δ) for `agent`, seen at its door, from transcripts of both worlds (one replica of each
-    sample is read). `convexity` is the least eigenvalue that any of its Hessians may have, None: not known.
+    sample is read). `convexity` is the least eigenvalue that any of its Hessians may have, None: not known. `asked`
+    has the ways that branches of the code went in all transcripts, as `Watch.seen`.
 
     You get an `AttackError` where there is no bound; it says which condition fails.
     """
     ones = [one.replica(one.view.replicas - 1 if k else 0) for k, one in enumerate(samples)]
-    with watching(Watch(samples[0].view.public.algorithm)) as watch, counted():
+    with watching(Watch(samples[0].view.public.algorithm)) as watch:
         found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), READ))
-    if unread := unrun(watch.branches, watch.seen):
+    read = watch.seen
+    if asked is not None:  # what was asked there, and never here, is not read
+        read = np.where(np.any(read, axis=1, keepdims=True), read, asked)
+    if unread := unrun(watch.branches, read):
         raise AttackError(f"where its code was read, {in_words(unread)}")
     worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
     return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))))
@@ -111,7 +108,7 @@ def _at_coins(
 ) -> Bound:
     """The bound where the agent's private coins fall as in this history."""
     try:
-        doors = [_Door.of(replace(one, coins=coins.again), agent) for one in ones]
+        doors = [_Door.of(replace(one, coins=coins.again), agent, coins, k, len(ones)) for k, one in enumerate(ones)]
         for one, door in zip(ones, doors, strict=True):
             if door.overran != Mapper(RecordedAgent(_recording(one, agent))).base.overran:
                 raise AttackError("it goes on to send where the run's record ends, or falls silent before")
@@ -181,7 +178,8 @@ class _Door:
     drawn: int
 
     @classmethod
-    def of(cls, sample: Sample, agent: int) -> "_Door":
+    def of(cls, sample: Sample, agent: int, coins: Coins, part: int, parts: int) -> "_Door":
+        """Of its made-up transcripts one in `parts` is read by itself, from `part` on."""
         public = sample.view.public
         if not public.codec.lossless:
             raise AttackError(f"{public.codec} changes what is sent")
@@ -197,7 +195,9 @@ class _Door:
         noise = np.sum(abs(found.noise[0].toarray()) * scale, axis=1)  # of each message
         vectors, rows = _releases(mapper, found, noise)
         steps, shared = _points(clips)
-        shared |= _check(mapper, clips, found, noise, steps)
+        most = LONG // (8 if coins.used else 1) // max(1, len(recording.rows))
+        alone = np.random.default_rng([4, *coins.history]).permutation(drawn(mapper))[part::parts][: max(1, most)]
+        shared |= moved_elsewhere(mapper, clips, found, noise, steps, alone)
         factors = np.array([mapper.base.equations[row].factor for row in rows])
         return cls(
             law,
@@ -211,7 +211,7 @@ class _Door:
             shared,
             -factors[factors < 0],
             mapper.base.overran,
-            _drawn(mapper),
+            drawn(mapper),
         )
 
     def check_same(self, other: "_Door") -> None:
@@ -322,146 +322,6 @@ class _Door:
 def _recording(sample: Sample, agent: int) -> Recording:
     rows, shared = sample.view.at_node(agent), sample.view.shared.get(agent)
     return Recording(sample.view.public, agent, rows, sample.view.replicas, sample.coins(), shared)
-
-
-def _check(mapper: Mapper, clips: Clips, found: Map, noise: Array, steps: Array) -> Mask:
-    """The code does with answers of all sizes, whatever was seen, what its map says, as far as its noise shows it; by
-    itself what it does beside others. Whether each query's point moves there but by its own `steps`, (queries,)."""
-    largest = np.max([np.max(np.abs(e.value), initial=1.0) for e in mapper.base.equations])
-    if ROUNDING * largest > SHOWS * np.min(noise[noise > 0]):
-        raise AttackError(
-            f"its numbers are up to {show(largest, 2)}: rounding is not small beside noise that is so much less"
-        )
-    answers, scales, copies = _answers(mapper, clips), _scales(mapper.base), _drawn(mapper)
-    noises = _unseen(mapper, found)
-    moves = np.zeros(len(answers), dtype=bool)
-    alone = [slice(k, k + 1) for k in range(0, copies, copies // ALONE + 1)]
-
-    def run(some: slice, other: bool, given: Array | None = None) -> Pass:
-        seen = _made_up(mapper, some) if other else None
-        return mapper.at(given, noises[:, some], len(range(copies)[some]), seen=seen)
-
-    pace = copies // BATCHED + 1
-    for k in range(0, copies, pace) if mapper.base.batches else ():  # one for all copies: by themselves they differ
-        if run(slice(k, k + 1), k // pace % 4 > 0, answers[:, k : k + 1]).batches != mapper.base.batches:
-            raise AttackError("which records are in a batch depends on what it computes with or on what was seen")
-    for other in (False, True):
-        turned = _along(answers, run(TURNED, other, answers[:, TURNED]), mapper)
-        for some in (slice(None), *alone):
-            given = turned[:, some]
-            still, there = run(some, other), run(some, other, given)
-            mapper.check_elsewhere(found, still, there, clips(given), noise)
-            if not all(np.allclose(a, b, rtol=SAME, atol=0.0) for a, b in zip(_scales(there), scales, strict=True)):
-                raise AttackError("how much noise there is depends on what was seen before")
-            for t, (i, k) in enumerate(mapper.base.queries):
-                before, own = still.points[i][k], steps[t] * given[t]
-                room = SAME * (1 + np.abs(before) + np.abs(own))
-                moves[t] |= np.any(~(np.abs(there.points[i][k] - before + own) <= room))
-    return moves
-
-
-def _unseen(mapper: Mapper, found: Map) -> Array:
-    """Random noise of every release, (noises, copies, dimension), of up to a hundred deviations: code may use that
-    which is in no message as coins."""
-    rng, shape = np.random.default_rng(2), (len(found.stddev), _drawn(mapper), mapper.shape[1])
-    return found.stddev[:, None] * _sizes(rng, (1e-2, 1e2), (*shape[:2], 1)) * rng.standard_normal(shape)
-
-
-def _along(answers: Array, found: Pass, mapper: Mapper) -> Array:
-    """The answers, of which in the copies `TURNED` one is along its point, or along what the agent sent (in the pass
-    `found` of these copies), but for a share of any size: at any size, or as long.
-
-    The points before an answer are those of the answers before it, and stay where they are.
-    """
-    rng, turned = np.random.default_rng(3), answers.copy()
-    some = turned[:, TURNED]
-    for k in range(some.shape[1] if len(answers) else 0):
-        t = int(rng.integers(len(answers)))
-        i, nth = mapper.base.queries[t]
-        along = found.points[i][nth][k]
-        if rng.random() < 0.5 and found.equations:
-            along = found.equations[rng.integers(len(found.equations))].observed[k]
-        if 0 < (long := np.linalg.norm(along)) < math.inf:
-            off = (rng.random() < 0.5) * np.exp(rng.uniform(math.log(SAME), 0)) * rng.standard_normal(len(along))
-            size = np.linalg.norm(some[t, k]) / long if rng.random() < 0.5 else 1.0
-            some[t, k] = rng.choice((-1.0, 1.0)) * size * (along + long * off)
-    return turned
-
-
-def _scales(found: Pass) -> list[Array]:
-    """Of each release, agent by agent: what hides answers, a mixture's Laplace noise alone, for its width is drawn
-    without regard to them."""
-    made = (mechanism for _, some in sorted(found.mechanisms.items()) for mechanism in some)
-    hidden = (Laplace(m.scale) if isinstance(m, UniformLaplace) else m for m in made)
-    return [np.asarray(m.variance(), dtype=np.float64) for m in hidden]
-
-
-def _drawn(mapper: Mapper) -> int:
-    """How many made-up transcripts: fewer where they are long."""
-    return max(64, min(DRAWN, 2**24 // (1 + len(mapper.base.equations) * mapper.shape[1])))
-
-
-def _sizes(rng: np.random.Generator, ends: tuple[float, float], shape: tuple[int, ...]) -> Array:
-    low, high = (math.log(end) for end in ends)
-    return np.exp(rng.uniform(low, high, shape))
-
-
-def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
-    """Random answers to all queries, (queries, copies, dimension): each of a size of its own; in half of the
-    transcripts all of one size, but that in an eighth of these one is of another, and in an eighth sizes grow or
-    shrink by one factor; an eighth with one coordinate that is not 0, and an eighth with some.
-
-    In an eighth of the transcripts each all answers have one direction, at one size, or nearly, and at any, and all
-    coordinates of an answer one size; half of these have signs of their own. In another eighth each is above or below
-    the bound that it is clipped to by a share of it that is of any size."""
-    rng, copies, d = np.random.default_rng(seed), _drawn(mapper), mapper.shape[1]
-    shape = len(mapper.base.queries), copies, d
-    size = _sizes(rng, ANSWERS, (shape[0], copies, 1))
-    one = np.where(np.arange(copies) % 16 == 6, rng.integers(shape[0] or 1, size=copies), -1)  # whose size stays
-    alike = np.arange(shape[0])[:, None] != one
-    alike &= (np.arange(copies) % 2 == 0) & (np.arange(copies) % 16 != 2)
-    size = np.where(alike[..., None], size[:1], size)
-    ratios = np.exp(rng.uniform(-2, 2, (copies, 1))) ** np.arange(shape[0])[:, None, None]
-    size[:, 10::16] = np.clip(size[:1, 10::16] * ratios[:, 10::16], *ANSWERS)
-    answers = size * rng.standard_normal(shape)
-    answers[:, ::8] *= np.arange(d) == rng.integers(d, size=(copies, 1))[::8]
-    answers[:, 4::8] *= rng.random((shape[0], copies, d))[:, 4::8] < rng.random((copies, 1))[4::8]
-    signs = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
-    signs[:, (np.arange(copies) // 8) % 2 == 0] = 1.0
-    answers[:, 1::8] = answers[:1, 1::8] * signs[:, 1::8, :1]
-    near = answers[:, 9::16]
-    near += size[:1, 9::16] * _sizes(rng, (SAME, 1.0), (copies, 1))[9::16] * rng.standard_normal(near.shape)
-    answers[:, 3::8] = answers[:1, 3::8] * signs[:, 3::8, :1] * size[:, 3::8] / size[:1, 3::8]
-    answers[:, 5::8] = answers[:, 5::8, :1] * signs[:, 5::8]
-    near = answers[:, 7::8]
-    sides, off = rng.choice((-1.0, 1.0), near.shape[:2]), _sizes(rng, (AFFINE, 1.0), near.shape[:2])
-    for clip, v, by in zip(clips.each, near, 1 + sides * off, strict=True):
-        if clip is not None:
-            v *= (by * clip.bound / np.maximum(length(v, clip.norm), NEAR * clip.bound))[:, None]
-    return answers
-
-
-def _made_up(mapper: Mapper, some: slice) -> Callable[[Array], Array]:
-    """Another value of each that was observed, (copies, dimension), in `some` of the copies: what was seen, at
-    another size; numbers that have nothing to do with it, all of one size, each of its own, some of them 0, or such
-    that grow or shrink; and numbers that are all near each other, by a share of any size. The same value always
-    becomes the same."""
-    rng, copies, d = np.random.default_rng(1), _drawn(mapper), mapper.shape[1]
-    size, kind = _sizes(rng, VIEWS, (copies, 1))[some], rng.integers(6, size=(copies, 1))[some]
-    pitch, phase = 1e3 * rng.standard_normal((copies, 1))[some], rng.uniform(0, 2 * math.pi, (copies, d))[some]
-    share = _sizes(rng, (NEAR**2, 1.0), (copies, 1))[some]
-    common = np.where(kind == 5, rng.standard_normal((copies, d))[some], 0.0)
-    rate, order = rng.uniform(-1, 1, (copies, 1))[some], dict[bytes, int]()
-
-    def made_up(value: Array) -> Array:
-        nth = order.setdefault(value[0].tobytes(), len(order))
-        each = np.sin(pitch * np.sum(value, axis=-1, keepdims=True) + phase[:, :1])
-        later = np.clip(size * np.exp(rate * nth), *VIEWS) / size
-        factors = [1 + 0 * each, np.exp(SPREAD * each), 1.0 * (each > 0), later, share]
-        factor = np.select([kind == k for k in range(1, 6)], factors)
-        return size * np.where(kind == 0, value, factor * np.sin(pitch * value + phase) + common)
-
-    return made_up
 
 
 def _noise(mapper: Mapper, found: Map) -> tuple[str, Array]:

@@ -30,8 +30,6 @@ AFFINE = 1e-7
 """Relative: what an affine map may miss by rounding, of a value's own size."""
 ROUNDING = 1e-12
 """And of the largest of all values."""
-MILLIONTH = 1e-6
-"""Of its noise: what an affine map may miss of a release, so that nobody sees it there."""
 ALIKE = 1e-12
 """Relative: coefficients of two readings of a map that are the same."""
 LOST = 64
@@ -80,6 +78,10 @@ class Map:
         """(replicas, dimension)."""
         _, replicas, dimension = self.observed.shape
         return replicas, dimension
+
+    def applied(self, unknowns: Array) -> Array:
+        """By how much the unknowns (unknowns, replicas, dimension) move the equations, (equations, …)."""
+        return (_applied_mixed if self.mixed else _applied)(self.design, unknowns)
 
     @property
     def counts(self) -> dict[int, int]:
@@ -209,7 +211,7 @@ class Mapper:
     def left(self, found: Pass) -> Array:
         """Remainder of what was observed in a pass, (equations, replicas, dimension). You get an `AttackError` where
         it has other messages."""
-        self._check_alike(found)
+        self.check_alike(found)
         return np.array([e.observed - e.value for e in found.equations]).reshape(-1, *self.shape)
 
     def check(
@@ -217,7 +219,7 @@ class Mapper:
     ) -> Pass:
         """The pass with these unknowns and noises, as in `at`; the code sends there what the map predicts."""
         there = self.at(unknowns, noises, copies, points=points)
-        self._check_alike(there)
+        self.check_alike(there)
         tiled = (v if v.ndim < 2 or len(v) == 1 else np.tile(v, (copies, 1)) for v in self._variances)
         self._check_noise(there, tiled)
         applied = _applied_mixed if found.mixed else _applied
@@ -244,32 +246,18 @@ class Mapper:
                 )
         return there
 
-    def check_elsewhere(
-        self,
-        found: Map,
-        still: Pass,
-        there: Pass,
-        moved: Array,
-        noise: Array,
-    ) -> None:
-        """Of two passes that differ by their unknowns, others in each of many copies: these move what is sent as the
-        map says of `moved` ones, and no noise. Each copy to its own rounding, and to a millionth of its `noise`
-        (equations,); where that is 0 they move nothing."""
-        self._check_alike(still)
-        self._check_alike(there)
-        self._check_noise(there, [np.asarray(m.variance(), dtype=np.float64) for m in _made(still)])
-        values = np.array([[e.value for e in one.equations] for one in (still, there)])
-        moved = (_applied_mixed if found.mixed else _applied)(found.design, moved)
-        most = np.max(np.abs([*values, moved]), axis=(0, -1))  # of each number and copy
-        room = np.minimum(AFFINE * most, MILLIONTH * noise[:, None])
-        room = room + (noise[:, None] > 0) * ROUNDING * np.maximum(1.0, np.max(most, axis=0, initial=0.0))
-        wrong = ~(np.max(np.abs(values[1] - values[0] - moved), axis=-1) <= room)
-        if np.any(wrong):
-            field = self.base.equations[int(np.argmax(np.any(wrong, axis=1)))].field
-            raise AttackError(
-                f"what {_name(field)} is no affine function of {self._unknown}, the same whatever was seen: a probe "
-                "cannot invert it"
+    def check_alike(self, found: Pass) -> None:
+        """The same messages, at the same time, to the same, releases as made, by the same kinds of mechanisms,
+        queries, batches, and gaps as with all unknowns 0."""
+        ours, theirs = (
+            (
+                *([e.field for e in p.equations], p.queries, p.releases, p.gaps, p.seeds, p.overran, p.batches),
+                *(p.chosen, p.sent, list(map(type, _made(p)))),
             )
+            for p in (found, self.base)
+        )
+        if ours != theirs:
+            raise AttackError(f"what is sent is no affine function of {self._unknown}: other messages are sent")
 
     # ── passes ──────────────────────────────────────────────────────────────────────────────────────
     def _run(self, inputs: Inputs) -> Pass:
@@ -286,19 +274,6 @@ class Mapper:
         rng = np.random.default_rng(0)
         unknowns = rng.standard_normal((len(self._unknowns), *self.shape))
         return unknowns, rng.standard_normal((len(self._noises), *self.shape))
-
-    def _check_alike(self, found: Pass) -> None:
-        """The same messages, at the same time, to the same, releases as made, by the same kinds of mechanisms,
-        queries, batches, and gaps as with all unknowns 0."""
-        ours, theirs = (
-            (
-                *([e.field for e in p.equations], p.queries, p.releases, p.gaps, p.seeds, p.overran, p.batches),
-                *(p.chosen, p.sent, list(map(type, _made(p)))),
-            )
-            for p in (found, self.base)
-        )
-        if ours != theirs:
-            raise AttackError(f"what is sent is no affine function of {self._unknown}: other messages are sent")
 
     def _check_noise(self, found: Pass, variances: Iterable[Array]) -> None:
         for (agent, k), mechanism, before in zip(self.base.releases, _made(found), variances, strict=True):
@@ -411,7 +386,7 @@ class Mapper:
             given = partial(self._impulse, place, shape, observe, at)
             inputs = Inputs(shape, partial(observe, shape), given, self._places, self._verbatim, points=False)
             found = self._run(inputs)
-            self._check_alike(found)
+            self.check_alike(found)
             values = np.array([e.value for e in found.equations]).reshape(-1, *shape)
             yield np.moveaxis(values[:, 1:] - values[:, :1], -1, 0)
 

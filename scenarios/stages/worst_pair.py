@@ -171,18 +171,25 @@ def _aimed(subject: Subject, pair: Pair) -> float:
 def holds_for_any_change(subject: Subject, claim: Claim, activations: int) -> bool:
     """Whether a claim says the same of every change of the agent's objective, of which the scenario states none.
 
-    A formula says so by its value at a larger change. A number that was claimed by hand has no formula: it is taken
-    to be of all data.
+    A formula says so by its values where gradients change by more, the same everywhere or not, where curvatures do,
+    and where both do: none is above the claim. A number that was claimed by hand has no formula: it is taken to be of
+    all data.
     """
     if claim.adjacency.change is not None:
         return False
     if claim.norm == BY_HAND:
         return True
-    simulation, allowed = subject.simulation, claim.adjacency.gradient_change
-    larger = FAR * (allowed if np.isfinite(allowed) else 1.0)
-    any_change = Adjacency.within(larger, "l2", simulation.problem.dimension, CONSTANT)
-    any_change = replace(any_change, record=claim.adjacency.record)
-    return _no_larger(simulation.claim(any_change, activations, subject.delta), claim)
+    simulation, allowed = subject.simulation, claim.adjacency
+    larger, bent = (
+        FAR * one if 0 < one < np.inf else FAR for one in (allowed.gradient_change, allowed.curvature_change)
+    )
+    constant = Adjacency.within(larger, "l2", simulation.problem.dimension, CONSTANT)
+    tried = (
+        replace(constant, record=allowed.record),
+        *(replace(allowed, gradient_change=larger, curvature_change=c) for c in (allowed.curvature_change, bent)),
+        replace(allowed, curvature_change=bent),
+    )
+    return all(_no_larger(simulation.claim(one, activations, subject.delta), claim) for one in tried)
 
 
 def constant_change(subject: Subject, claim: Claim, activations: int) -> float | None:

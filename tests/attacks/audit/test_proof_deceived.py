@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Clip
@@ -15,6 +16,7 @@ from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import Node, choose
 from tests.attacks.audit.test_proof import ADJACENT, PROVEN, bound_of, simulated
+from tests.attacks.auditing import claim_of, judged, quadratic_world
 
 SCALE, BOUND = 0.5, 0.7
 ANY = Adjacency(math.inf, "any data")
@@ -82,6 +84,47 @@ async def one_record(node: Node) -> None:
     g = await node.gradient(node.zeros())
     sent = (await node.exchange(x=noisy(node, g))).sent("x")
     await node.exchange(x=noisy(node, await node.gradient(sent, [0] if far(g) else None)))
+
+
+async def a_record_in_a_window(node: Node) -> None:
+    """Which records are in a batch shows whether the first answer is of some size; no other query names any."""
+    g = await node.gradient(node.zeros())
+    batch = (None, [0], None)[int(np.searchsorted([0.36, 0.52], np.linalg.norm(g[0])))]
+    await node.exchange(x=noisy(node, await node.gradient(node.zeros(), batch)))
+
+
+def looked_up_once(window: int) -> Run:
+    """Bare where the first of all answers is in one of fifty windows of a decade, for all of them."""
+
+    async def code(node: Node) -> None:
+        g = await node.gradient(node.zeros())
+        bare = np.arange(50) == window
+        at = int(np.floor(50 * np.log10(np.abs(g[0, 0]) + 1e-300))) % 50
+        await node.exchange(x=noisy(node, g), y=g * bare[at])
+
+    return code
+
+
+def looked_up_by_what_was_seen(window: int) -> Run:
+    """The same, of the first number that was received."""
+
+    async def code(node: Node) -> None:
+        heard = await node.exchange(x=noisy(node, node.zeros()))
+        g = clip(await node.gradient(node.zeros()))
+        loud = 1 + (np.arange(50) == window)
+        at = int(np.floor(50 * np.log10(np.abs(heard.mix("x")[0, 0]) + 1e-300))) % 50
+        await node.exchange(x=noisy(node, g * loud[at]))
+
+    return code
+
+
+async def exactly_as_far_as_clips_are_looked_for(node: Node) -> None:
+    """Bare at an answer at which the code is run, and nothing that it sends is compared with what its map says."""
+    g = await node.gradient(node.zeros())
+    y = node.zeros()
+    if g[0, 0] == 1e12:
+        y = g
+    await node.exchange(x=noisy(node, g), y=y)
 
 
 async def hidden_point(node: Node) -> None:
@@ -387,6 +430,13 @@ def in_spite_of(operation: Callable[[Node], object]) -> Run:
         (changed_in_place, ADJACENT),
         (jumps, ADJACENT),
         (one_record, ADJACENT),
+        (a_record_in_a_window, ADJACENT),
+        *(
+            (code(window), ADJACENT)
+            for code in (looked_up_once, looked_up_by_what_was_seen)
+            for window in (7, 23, 44)
+        ),
+        (exactly_as_far_as_clips_are_looked_for, ADJACENT),
         (hidden_point, ANY),
         (faint, ANY),
         (all_at_once, ANY),
@@ -400,6 +450,33 @@ def in_spite_of(operation: Callable[[Node], object]) -> Run:
 def test_code_that_is_bounded_elsewhere(code: Run, adjacency: Adjacency) -> None:
     with pytest.raises(AttackError):
         bound(code, adjacency)
+
+
+def bare_where_it_is_long(g: Array) -> Array:
+    if np.max(np.abs(g)) > 1e3:
+        return g
+    return np.zeros_like(g)
+
+
+@dataclass(frozen=True)
+class AsItHappened(Algorithm):
+    """What it does at the gradients of the audited data is looked up; no other answers lead there."""
+
+    async def run(self, node: Node) -> None:
+        g = await node.gradient(node.zeros())
+        rules = {-0.25: bare_where_it_is_long, -0.375: bare_where_it_is_long}
+        rule = rules.get(float(g[0, 0]), np.zeros_like)
+        await node.exchange(x=node.privatize(g, Gaussian(1.0)), y=rule(g))
+        node.estimate(g)
+
+
+def test_what_ran_in_the_audit_and_never_in_the_proof_is_not_proven() -> None:
+    simulation, pair = quadratic_world(AsItHappened())
+    audit = judged(simulation, pair, claim_of(3.0, 1e-3), attack=None, trials=20)
+    assert audit.unrun
+    assert audit.bound is None
+    assert "never ran" in str(audit.unbounded)
+    assert audit.judgement.verdict is Verdict.UNDERPOWERED
 
 
 async def resent(node: Node) -> None:
@@ -465,11 +542,20 @@ async def no_record(node: Node) -> None:
     await node.exchange(x=noisy(node, x))
 
 
+async def restarts(node: Node) -> None:
+    """What was received first decides for all where it goes on: each by itself is another transcript."""
+    heard = await node.exchange(x=noisy(node, node.zeros()))
+    far_off = (1.0, 0.0)[int(np.max(np.abs(heard.mix("x")[0])) > 3)]
+    x = far_off * heard.mix("x")
+    await node.exchange(x=noisy(node, x - clip(await node.gradient(x))))
+
+
 @pytest.mark.parametrize(
     ("code", "adjacency", "epsilon"),
     [
         (scale_in_place, ANY, (1 + 1 / 2 + 1 / 4) * 2 * BOUND / SCALE),
         (weights_in_place, ANY, 2 * 2 * BOUND / SCALE),
+        (restarts, ANY, 2 * BOUND / SCALE),
         (no_record, ANY, 2 * 2 * BOUND / SCALE),
         (padded, ANY, 2 * 2 * BOUND / SCALE),
         (padded, ADJACENT, 0.25 * 2 / SCALE),

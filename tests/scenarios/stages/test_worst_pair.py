@@ -300,6 +300,28 @@ class OfRecords(RightNorm):
 
     def moved(self, adjacency, dimension):
         return super().moved(adjacency, dimension) * (2.0 if adjacency.constant else 1.0)
+
+
+class Differences(Sound):
+    \"\"\"What is released is by how much a gradient differs between two public points: ‖h‖₂ times by how much a
+    curvature changes, and twice what a gradient does. Of a constant change that is nothing.\"\"\"
+
+    async def run(self, node):
+        g = await node.gradient(node.zeros()) - await node.gradient(node.zeros() + 0.1)
+        await node.exchange(g=node.privatize(Clip(self.bound, "l2")(g), self.noise(node)))
+        node.estimate(g)
+
+    def moved(self, adjacency, dimension):
+        return 0.1 * dimension**0.5 * adjacency.curvature_change
+
+    def claim(self, adjacency, setting, delta):
+        moved = setting.dimension**0.5 * self.moved(adjacency, setting.dimension)
+        return Claim(moved / self.scale, 0.0, "a theorem", adjacency, "l1")
+
+
+class TwoGradients(Differences):
+    def moved(self, adjacency, dimension):
+        return 0.0 if adjacency.constant else 2 * adjacency.gradient_change
 """
 pytestmark = pytest.mark.usefixtures("undrawn")
 ROUNDS = 4
@@ -458,6 +480,22 @@ def test_of_a_batch_the_pair_is_of_a_record_that_is_in_one():
 @pytest.mark.parametrize(("name", "verdict"), [("Batches", "refuted"), ("Amplified", "consistent")])
 def test_amplification_by_sampling_is_no_product_of_rates(name, verdict):
     assert audited(name, "-o", "rounds=2", "-o", "scale=1")[1]["verdict"] == verdict
+
+
+@pytest.mark.parametrize("name", ["Differences", "TwoGradients"])
+@pytest.mark.parametrize("adjacency", ["record", "agent"])
+def test_a_claim_of_no_constant_change_is_not_of_any(name, adjacency):
+    """Where a claim of records says less of constant changes, however large, the pair stays within the adjacency."""
+    experiment, subject, claim = made(name, search={"candidates": 8}, adjacency=adjacency)
+    pair, search = pair_for(experiment, subject, claim, ROUNDS, Silent())
+    assert not search.unbounded
+    assert not search.winner.any_change
+    points = np.random.default_rng(0).standard_normal((100, 6))
+    zero, other = (one.gradient(points) for one in pair.hypotheses)
+    assert np.max(np.linalg.norm(zero - other, axis=1)) <= claim.adjacency.gradient_change * (1 + 1e-9)
+    judgement = judged(name, adjacency=adjacency).judgement
+    assert judgement.verdict.value in ("consistent", "underpowered")
+    assert "any change" not in judgement.reason
 
 
 def test_code_may_fail_in_any_way_at_answers_that_no_objective_gives():
