@@ -97,12 +97,12 @@ class OwnCode:
 
 
 class _Search:
-    """Files that are reached from the algorithm's class and fields, each with its tree and the names of its module."""
+    """Files reached from the algorithm's class and fields, each with its tree and the names of its module."""
 
     def __init__(self, algorithm: Algorithm) -> None:
         self.files: dict[str, tuple[ast.Module, _Space]] = {}
         self._spaces = dict[int, _Space]()
-        self._waiting = list[_Space]()
+        self._waiting, self._types = list[_Space](), set[type]()
         self._functions = defaultdict[int, list[FunctionType]](list)
         for one in living_functions():
             self._functions[id(one.__globals__)].append(one)
@@ -138,6 +138,9 @@ class _Search:
             if _own(value.__name__, value):
                 self._add(vars(value))
         elif isinstance(value, type):
+            if value in self._types:
+                return
+            self._types.add(value)
             if _own(value.__module__, value):
                 for one in vars(value).values():
                     self._look(one, min(deep, 1))
@@ -150,11 +153,13 @@ class _Search:
 
     def _look_into(self, value: Any, deep: int) -> None:
         if isinstance(value, dict | list | tuple | set | frozenset):
-            for one in list(cast("_Space", value).values() if isinstance(value, dict) else value)[:256]:
+            for one in list(
+                cast("_Space", value).values() if isinstance(value, dict) else cast("list[object]", value)
+            )[:256]:
                 self._look(one, deep)
         elif isinstance(value, partial | staticmethod | classmethod | property):
             for name in ("func", "__func__", "fget", "args", "keywords"):
-                self._look(getattr(value, name, None), deep)
+                self._look(getattr(cast("object", value), name, None), deep)
         elif _own(type(value).__module__, type(value)):
             self._look(type(value))
             for one in list(getattr(value, "__dict__", {}).values()):

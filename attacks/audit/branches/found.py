@@ -1,9 +1,9 @@
 """Branches in an algorithm's own code that private data, coins, noise or messages decide, and what they decide about.
 
-A branch is any question that is asked while code runs: the test of an `if`, a `while`, a conditional expression or a
-comprehension, each part of an `and` or `or`, a comparison (`not`, `bool`, `all`) whose answer is used as a number or a
-mask, whether there is anything to loop over, which `case` is run, and whether the body of a `try` came to its end. All
-are asked; which of them count is read after it is known which functions ran. A question that public numbers decide is
+A branch is any question that is asked while code runs: the test of an `if`, a `while`, a conditional expression or
+a comprehension, each part of an `and` or `or`, a comparison (`not`, `bool`, `all`) whose answer is used as a number
+or a mask, whether there is anything to loop over, which `case` is run, and whether a `try` came to its end. All are
+asked; which of them count is read after it is known which functions ran. A question that public numbers decide is
 left out (`levels`), and so are the ways of a branch that change nothing (`harmless`).
 """
 
@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from attacks.audit.branches.code import FunctionNode, Own, OwnCode, functions_in, name_of
+from attacks.audit.branches.facts import Level
 from attacks.audit.branches.harmless import Harmless, Kind
-from attacks.audit.branches.levels import Level, Levels
+from attacks.audit.branches.levels import Levels
 from attacks.audit.branches.sizes import sign_of_size
 
 TOOK = "__netsim_took__"
@@ -26,9 +27,10 @@ VALUE, MASK, ITEMS, NO = range(4)
 _LONG = 60
 """Characters of a test that are shown."""
 _MASKS = frozenset([
-    "greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_not",
-    "isclose", "isin", "bool", "bool_", "all", "any", "isnan", "isfinite", "isinf", "gt", "lt", "ge", "le", "eq", "ne",
-    "not_", "truth", "contains", "signbit", "allclose", "array_equal", "isinstance", "hasattr", "callable", "__gt__",
+    "greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "logical_and", "logical_or",
+    "logical_not", "isclose", "isin", "bool", "bool_", "all", "any", "isnan", "isfinite", "isinf", "gt", "lt", "ge",
+    "le", "eq", "ne", "not_", "truth", "contains", "signbit", "allclose", "array_equal", "isinstance", "hasattr",
+    "callable", "__gt__",
     "__lt__", "__ge__", "__le__", "__eq__", "__ne__", "__contains__", "__bool__", "startswith", "endswith",
 ])  # fmt: skip
 """Functions whose value is a mask, or yes or no."""
@@ -102,7 +104,7 @@ class _Reports(ast.NodeTransformer):
         self.reached: dict[ast.stmt, list[tuple[int, bool]]] = {}
         """Statements: the numbers of branches, and the answers that they have been given where it is reached."""
         self.done: dict[ast.stmt, list[int]] = {}
-        """`try` statements, and what leaves their bodies: branches that are answered no where these come to their end."""
+        """`try` statements, and what leaves their bodies: branches that are answered no where these end."""
         self.unmatched: dict[ast.Match, list[int]] = {}
 
     def visit(self, node: ast.AST) -> Any:
@@ -153,8 +155,8 @@ class _Finder:
         for own in self.code.functions:
             self.own = own
             self.reports.entered[own.node] = self._note(own.node, "", _NONE)
-        for self.own in self.code.functions:
-            node = self.own.node
+        for own in self.code.functions:
+            self.own, node = own, own.node
             if isinstance(node, ast.Lambda):
                 self._value(node.body)
             else:

@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from attacks.audit.branches.code import UNKNOWN, FunctionNode, Own, OwnCode, name_of, stored_in
-from attacks.audit.branches.levels import Level, Levels
+from attacks.audit.branches.facts import Level
+from attacks.audit.branches.levels import Levels
 
 _LOGS = frozenset(["debug", "info", "warning", "error", "exception", "critical"])
 _PLAIN = (
     ast.Name, ast.Attribute, ast.Constant, ast.JoinedStr, ast.FormattedValue, ast.BinOp, ast.UnaryOp, ast.Compare,
-    ast.Tuple, ast.Subscript, ast.Slice, ast.IfExp, ast.BoolOp, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop,
+    ast.Tuple, ast.Subscript, ast.Slice, ast.IfExp, ast.BoolOp, ast.expr_context, ast.operator, ast.unaryop,
+    ast.cmpop,
 )  # fmt: skip
 _TASKS = frozenset(
     ["create_task", "ensure_future", "gather", "submit", "wait", "Thread", "run_in_executor", "TaskGroup"]

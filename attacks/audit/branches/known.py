@@ -1,5 +1,5 @@
-"""What is known of functions of libraries: which change what they are given, and whose values have a form that numbers
-do not decide. What is not known may change everything, and have any form.
+"""What is known of functions of libraries: which change what they are given, and whose values have a form that
+numbers do not decide. What is not known may change everything, and have any form.
 """
 
 import ast
@@ -42,12 +42,12 @@ READS = frozenset([
 """Methods that do not change their object."""
 _KEEPING = frozenset([
     "all", "any", "argmax", "argmin", "argsort", "astype", "clip", "conj", "copy", "cumsum", "diagonal", "dot",
-    "flatten", "items", "keys", "max", "mean", "min", "mix", "prod", "ravel", "round", "sent", "squeeze", "std", "sum",
-    "swapaxes", "tolist", "trace", "transpose", "values", "var", "item", "sort", "apart",
+    "flatten", "items", "keys", "max", "mean", "min", "mix", "prod", "ravel", "round", "sent", "squeeze", "std",
+    "sum", "swapaxes", "tolist", "trace", "transpose", "values", "var", "item", "sort", "apart",
     "array", "asarray", "atleast_1d", "atleast_2d", "average", "zeros_like", "ones_like", "empty_like", "full_like",
     "norm", "median", "quantile", "percentile", "stack", "vstack", "hstack", "concatenate", "diff", "nan_to_num",
-    "expand_dims", "broadcast_to", "outer", "inner", "vdot", "einsum", "isclose", "allclose", "amax", "amin", "square",
-    "array_equal", "solve", "inv", "pinv", "real", "imag", "tensordot", "moveaxis", "linalg", "diag",
+    "expand_dims", "broadcast_to", "outer", "inner", "vdot", "einsum", "isclose", "allclose", "amax", "amin",
+    "square", "array_equal", "solve", "inv", "pinv", "real", "imag", "tensordot", "moveaxis", "linalg", "diag",
 ])  # fmt: skip
 """Functions and methods whose value has a form that only those of what is given, and other numbers, decide."""
 _PAIRWISE = frozenset(["where", "clip", "dot", "inner", "outer", "vdot", "einsum", "isclose", "full_like", "solve"])

@@ -28,7 +28,7 @@ from netsim.algorithms import Algorithm
 _COUNTS = frozenset([bool, int])
 _SIZED = frozenset([str, bytes, tuple, list, dict, set, frozenset])
 _PLAIN = frozenset([bool, int, float, type(None)])
-_LOOPED = _SIZED | {range, type({}.keys()), type({}.values()), type({}.items())}
+_LOOPED = _SIZED | {range}
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,9 @@ class Watch:
         if kind in _LOOPED or (issubclass(kind, np.ndarray) and value.ndim):
             self.seen[number, int(len(value) > 0)] = self.seen[number, 2] = True
             return value
-        many = hasattr(kind, "__aiter__") and not hasattr(kind, "__iter__")
-        return self._async_items(number, value) if many else self._items(number, value)
+        if isinstance(value, AsyncIterable) and not isinstance(value, Iterable):
+            return self._async_items(number, cast("AsyncIterable[object]", value))
+        return self._items(number, value)
 
     def _items(self, number: int, value: Iterable[object]) -> Iterator[object]:
         there = False
