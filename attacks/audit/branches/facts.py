@@ -1,13 +1,15 @@
 """Facts about own code that ran, as they are known so far: levels of names, attributes, results and branches."""
 
 import ast
+from collections import Counter, defaultdict
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple, TypeVar
 
 from attacks.audit.branches.code import FunctionNode, Own, OwnCode, functions_in, name_of, parameters, stored_in
-from attacks.audit.branches.known import COMPUTED
+from attacks.audit.branches.known import BY_TEXT, COMPUTED
+from netsim.algorithms import Algorithm
 
 
 class Level(IntEnum):
@@ -37,6 +39,8 @@ def both(level: Level) -> Of:
 
 
 PUBLIC, PRIVATE = both(Level.PUBLIC), both(Level.PRIVATE)
+_ASKED = frozenset(vars(Algorithm)) - {"run"}
+"""What netsim asks an algorithm, with public numbers."""
 _PLAIN_DECORATORS = frozenset([
     "staticmethod", "classmethod", "cache", "lru_cache", "abstractmethod", "override", "contextmanager", "wraps",
     "property", "cached_property",
@@ -54,6 +58,12 @@ class Scope:
     names: dict[str, Of] = field(default_factory=dict[str, Of])
     nodes: dict[str, Of] = field(default_factory=dict[str, Of])
     functions: dict[str, FunctionNode] = field(default_factory=dict[str, FunctionNode])
+    given: dict[str, list[FunctionNode]] = field(default_factory=dict[str, list[FunctionNode]])
+    """Those that have a parameter of a name."""
+    dicts: frozenset[str] = frozenset()
+    """Names of what is always a dict."""
+    lists: frozenset[str] = frozenset()
+    """Names of what may be a list."""
 
 
 class Facts:
@@ -84,12 +94,18 @@ class Facts:
             if own.name == "run" and own.within is not None and own.within.name in of_run and len(names) > 1:
                 scope.nodes[names[1]] = PRIVATE
                 self.contexts.setdefault(node, PUBLIC)
+            elif own.method and own.name in _ASKED and own.within is not None and own.within.name in of_run:
+                self.give(scope, node, PUBLIC)
+                self.contexts.setdefault(node, PUBLIC)
         self._hand_on()
 
     def _add_unit(self, one: Own) -> None:
-        scope = Scope(one, stored_in(one.node))
+        dicts, lists = _bound_in(one.node)
+        scope = Scope(one, stored_in(one.node), dicts=dicts, lists=lists)
         for inner in functions_in(one.node):
             self.scopes[inner] = scope
+            for name in parameters(inner):
+                scope.given.setdefault(name, []).append(inner)
             own = self.owns[inner]
             if inner is not one.node and own.name and not own.method:
                 scope.functions[own.name] = inner
@@ -100,13 +116,18 @@ class Facts:
         """Functions that some code has as a value, or decorates: nobody knows what they are given."""
         values, computed = set[str](), False
         for part in (*self.code.trees.values(), *(unit.node for unit in self.units)):
-            nodes = list(ast.walk(part) if isinstance(part, FunctionNode) else _outside(part))
+            inside = isinstance(part, FunctionNode)
+            nodes = list(ast.walk(part) if inside else _outside(part))
             called = {one.func for one in nodes if isinstance(one, ast.Call)}
+            scope = self.scopes[part] if isinstance(part, FunctionNode) else None
             for one in nodes:
-                if isinstance(one, ast.Name | ast.Attribute) and one not in called:
-                    values.add(name_of(one))
-                elif isinstance(one, ast.Constant) and isinstance(one.value, str):
-                    values.add(one.value)
+                if isinstance(one, ast.Attribute) and one not in called:
+                    values.add(one.attr)
+                elif isinstance(one, ast.Name) and one not in called:
+                    if scope is None or one.id in scope.functions or one.id not in scope.local:
+                        values.add(one.id)
+                elif isinstance(one, ast.Call) and name_of(one.func) in BY_TEXT:
+                    values |= {k.value for k in one.args if isinstance(k, ast.Constant) and isinstance(k.value, str)}
                 elif isinstance(one, ast.alias) and one.asname and one.asname != one.name:
                     values.add(one.name.rpartition(".")[2])
         for unit in self.units:
@@ -152,6 +173,33 @@ class Facts:
         if name in self.code.classes:
             return self._by_name[True].get("__init__", [])
         return [*self._by_name[True].get(name, ()), *self._by_name[False].get(name, ())]
+
+
+def _bound_in(function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
+    """Names that are bound to dicts as they are written, and to nothing else; those that may be bound to a list."""
+    bound, stored = defaultdict[str, list[bool]](list), Counter[str]()
+    given = {name for one in functions_in(function) for name in parameters(one)}
+    lists = set(given)
+    for one in ast.walk(function):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            stored[one.id] += 1
+        targets = one.targets if isinstance(one, ast.Assign) else []
+        targets = [one.target] if isinstance(one, ast.AnnAssign) else targets
+        for target in targets:
+            if isinstance(target, ast.Name):
+                value = getattr(one, "value", None)
+                made = name_of(value.func) if isinstance(value, ast.Call) else ""
+                bound[target.id].append(made in ("dict", "defaultdict") or isinstance(value, ast.Dict | ast.DictComp))
+                if made in ("list", "tuple", "sorted", "str") or is_list(value):
+                    lists.add(target.id)
+    dicts = (n for n, some in bound.items() if all(some) and len(some) == stored[n] and n not in given)
+    return frozenset(dicts), frozenset(lists)
+
+
+def is_list(e: object) -> bool:
+    """Whether it is a list, tuple or text as it is written."""
+    text = isinstance(e, ast.JoinedStr) or (isinstance(e, ast.Constant) and isinstance(e.value, str))
+    return text or isinstance(e, ast.List | ast.Tuple | ast.ListComp)
 
 
 def _outside(tree: ast.AST) -> Generator[ast.AST]:

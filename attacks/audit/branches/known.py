@@ -32,6 +32,12 @@ COMPUTED = frozenset(
     ["eval", "exec", "globals", "locals", "__import__", "import_module", "attrgetter", "methodcaller"]
 )
 """Functions by which code gets at others by a text."""
+BY_TEXT = frozenset(["getattr", "getattr_static", "attrgetter", "methodcaller", "hasattr"])
+TAKES = frozenset([
+    "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popleft", "put", "put_nowait",
+    "remove", "setdefault", "update",
+])  # fmt: skip
+"""Methods that change their object, and not what they are given."""
 READS = frozenset([
     "all", "any", "argmax", "argmin", "argsort", "astype", "clip", "conj", "copy", "count", "cumsum", "diagonal",
     "dot", "endswith", "flatten", "format", "get", "index", "isdisjoint", "issubset", "item", "items", "join", "keys",
@@ -123,7 +129,7 @@ def known(value: Any, func: ast.expr) -> Known | None:
 
 def keeps_form(method: str) -> bool:
     """Whether the value of a method has the form of its object."""
-    return method in _KEEPING
+    return method in _KEEPING or method in ("pop", "popleft", "setdefault")
 
 
 @lru_cache(maxsize=1024)

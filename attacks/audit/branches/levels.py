@@ -117,7 +117,7 @@ class _Reader(Values):
                 self._assign(s.target, self.of(s.value) | self.of(s.target))
             case ast.If() | ast.While():
                 loop = s if isinstance(s, ast.While) else None
-                level = self.of(s.test).value
+                level = self.truth(s.test)
                 with self._below(level, loop):
                     self._block(s.body)
                 with self._below(Level.PUBLIC if loop else level):
@@ -200,7 +200,7 @@ class _Reader(Values):
                 name = getattr(one, "name", None) or getattr(one, "rest", None)
                 if isinstance(name, str):
                     self._set(name, of)
-            level = max(level, Level.PUBLIC if case.guard is None else self.of(case.guard).value)
+            level = max(level, Level.PUBLIC if case.guard is None else self.truth(case.guard))
             with self._below(level):
                 self._block(case.body)
 

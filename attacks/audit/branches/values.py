@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterable, Mapping
 from types import ModuleType
 
-from attacks.audit.branches.code import FunctionNode, functions_in, name_of, parameters, root_of
-from attacks.audit.branches.facts import PRIVATE, PUBLIC, Facts, Level, Of, both
-from attacks.audit.branches.known import ASSIGNS, READS, Known, keeps_form, known
+from attacks.audit.branches.code import FunctionNode, name_of, parameters, root_of
+from attacks.audit.branches.facts import PRIVATE, PUBLIC, Facts, Level, Of, both, is_list
+from attacks.audit.branches.known import ASSIGNS, READS, TAKES, Known, keeps_form, known
 
 _NODE: Mapping[str, Of] = {
     **dict.fromkeys(
@@ -19,6 +19,8 @@ _NODE: Mapping[str, Of] = {
 _HEADER = frozenset(["sender", "kind", "number"])
 """Of a message, who sent it and the how manieth it is: public in a run's history."""
 _FORM = frozenset(["shape", "ndim", "dtype", "size", "nbytes"])
+_FIXED = frozenset([int, float, bool, str, bytes, type(None)])
+"""Types of what no call changes."""
 
 
 class Values:
@@ -78,7 +80,7 @@ class Values:
             case ast.Call():  # a view of what it was given
                 if name_of(target.func) == "vars":
                     self._all.raised(self._all.attributes, "__dict__", of)
-                for one in (*target.args, *([target.func.value] if isinstance(target.func, ast.Attribute) else [])):
+                for one in [target.func.value] if isinstance(target.func, ast.Attribute) else target.args:
                     self._put_into(one, of)
             case _:
                 pass
@@ -86,12 +88,16 @@ class Values:
     def _put_into(self, e: ast.expr, of: Of) -> None:
         """Something was put into this."""
         root = root_of(e)
+        value = self._all.code.value(e, self._scope.own, self._scope.local) if isinstance(e, ast.Attribute) else self
+        if type(value) in _FIXED:
+            return
         if isinstance(root, ast.Name):
+            if root.id in self._scope.nodes:
+                return
             if root is e and root.id == "self":
                 return
-            for inner in functions_in(self._scope.own.node):
-                if root.id in parameters(inner):
-                    self._all.raised(self._all.written, (inner, root.id), of | both(self._context))
+            for inner in self._scope.given.get(root.id, ()):
+                self._all.raised(self._all.written, (inner, root.id), of | both(self._context))
         self._assign(e, of)
 
     def _set(self, name: str, of: Of) -> None:
@@ -151,14 +157,19 @@ class Values:
                 nothing = all(isinstance(one, ast.Constant) and one.value is None for one in e.comparators)
                 if nothing and len(e.ops) == 1:
                     return Of(of.form)
-                return Of(Level.PUBLIC if self._asks_for_fields(e) else of.value, of.form)
+                if self._asks_for_fields(e):
+                    return PUBLIC
+                if self._asks_for_keys(e):
+                    return Of(max(self.of(e.left).value, self.of(e.comparators[0]).form))
+                return of
             case ast.BinOp() if isinstance(e.op, ast.Mult):
                 numbers = self.of(e.left).value, self.of(e.right).value
-                return of if Level.PUBLIC in numbers else Of(of.value, of.value)  # it may be a list, so many times
+                lists = any(is_list(one) or name_of(one) in self._scope.lists for one in (e.left, e.right))
+                return Of(of.value, of.value) if lists and Level.PUBLIC not in numbers else of
             case ast.BinOp() if not isinstance(e.op, ast.Mod):
                 return of
             case ast.IfExp():
-                return of | both(self.of(e.test).value)
+                return of | both(self.truth(e.test))
             case ast.BoolOp() if len(e.values) == 2 and isinstance(e.op, ast.Or) and _is_empty(e.values[1]):
                 return of
             case ast.Slice():
@@ -168,6 +179,31 @@ class Values:
                 return of | both(keys.value)
             case _:
                 return both(of.value)
+
+    def truth(self, e: ast.expr) -> Level:
+        """On what it depends whether this is true; of a dict or list, that is its form."""
+        of = self.of(e)
+        match e:
+            case ast.UnaryOp(op=ast.Not()):
+                return self.truth(e.operand)
+            case ast.BoolOp():
+                return max(map(self.truth, e.values))
+            case ast.Name():
+                return of.form if e.id in self._scope.dicts else of.value
+            case ast.Attribute(attr="values") if not self._all.methods("values"):
+                message = "values" not in self._all.attributes and self.of(e.value).value <= Level.VIEW
+                return of.form if message else of.value
+            case ast.Call():
+                sized = name_of(e.func) in ("values", "items", "keys") and not self._all.methods(name_of(e.func))
+                return of.form if sized else of.value
+            case _:
+                return of.form if is_list(e) or isinstance(e, ast.Dict | ast.DictComp) else of.value
+
+    def _asks_for_keys(self, e: ast.Compare) -> bool:
+        """Whether it asks which keys a dict has."""
+        holder, op = e.comparators[0], e.ops[0]
+        is_dict = isinstance(holder, ast.Name) and holder.id in self._scope.dicts
+        return is_dict and len(e.ops) == 1 and isinstance(op, ast.In | ast.NotIn)
 
     def _asks_for_fields(self, e: ast.Compare) -> bool:
         """Whether it asks which fields a message has, not what is in them."""
@@ -271,7 +307,9 @@ class Values:
             self._after(function, e)
         if name_of(func) in self._all.code.classes:
             return of | self._made(name_of(func), of_args)
-        return of if sure else of | self._elsewhere(e, None, base, of_args, False)
+        if not sure and isinstance(func, ast.Attribute) and func.attr in TAKES:
+            self._put_into(func.value, of_args)
+        return of if sure else of | both((base | of_args).value)
 
     def _made(self, name: str, of: Of) -> Of:
         """An object of an own class: its fields, where no function assigns them."""
@@ -300,7 +338,8 @@ class Values:
         receiver = func.value if isinstance(func, ast.Attribute) else None
         reads = isinstance(func, ast.Attribute) and func.attr in READS
         given = [*e.args, *(one.value for one in e.keywords)]
-        self._changes([] if reads else [one for one in given if not self.is_node(one)], of)
+        keeps = reads or (isinstance(func, ast.Attribute) and func.attr in TAKES)
+        self._changes([] if keeps else [one for one in given if not self.is_node(one)], of)
         self._changes([one.value for one in e.keywords if one.arg == "out"], of)
         if receiver is not None and not reads and not self._of_module(receiver):
             self._put_into(receiver, of_args)
