@@ -62,6 +62,8 @@ class Scope:
     """Those that have a parameter of a name."""
     dicts: frozenset[str] = frozenset()
     """Names of what is always a dict."""
+    values: frozenset[str] = frozenset()
+    """Names of what is always the values of something."""
     lists: frozenset[str] = frozenset()
     """Names of what may be a list."""
 
@@ -100,8 +102,8 @@ class Facts:
         self._hand_on()
 
     def _add_unit(self, one: Own) -> None:
-        dicts, lists = _bound_in(one.node)
-        scope = Scope(one, stored_in(one.node), dicts=dicts, lists=lists)
+        dicts, values, lists = _bound_in(one.node)
+        scope = Scope(one, stored_in(one.node), dicts=dicts, values=values, lists=lists)
         for inner in functions_in(one.node):
             self.scopes[inner] = scope
             for name in parameters(inner):
@@ -123,7 +125,7 @@ class Facts:
             for one in nodes:
                 if isinstance(one, ast.Attribute) and one not in called:
                     values.add(one.attr)
-                elif isinstance(one, ast.Name) and one not in called:
+                elif isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and one not in called:
                     if scope is None or one.id in scope.functions or one.id not in scope.local:
                         values.add(one.id)
                 elif isinstance(one, ast.Call) and name_of(one.func) in BY_TEXT:
@@ -175,9 +177,10 @@ class Facts:
         return [*self._by_name[True].get(name, ()), *self._by_name[False].get(name, ())]
 
 
-def _bound_in(function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
-    """Names that are bound to dicts as they are written, and to nothing else; those that may be bound to a list."""
-    bound, stored = defaultdict[str, list[bool]](list), Counter[str]()
+def _bound_in(function: FunctionNode) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Names that are bound to dicts as they are written, and to nothing else; to values of a dict or message, and to
+    nothing else; and those that may be bound to a list."""
+    bound, values, stored = defaultdict[str, list[bool]](list), Counter[str](), Counter[str]()
     given = {name for one in functions_in(function) for name in parameters(one)}
     lists = set(given)
     for one in ast.walk(function):
@@ -190,10 +193,12 @@ def _bound_in(function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
                 value = getattr(one, "value", None)
                 made = name_of(value.func) if isinstance(value, ast.Call) else ""
                 bound[target.id].append(made in ("dict", "defaultdict") or isinstance(value, ast.Dict | ast.DictComp))
+                values[target.id] += made in ("values", "items", "keys")
                 if made in ("list", "tuple", "sorted", "str") or is_list(value):
                     lists.add(target.id)
     dicts = (n for n, some in bound.items() if all(some) and len(some) == stored[n] and n not in given)
-    return frozenset(dicts), frozenset(lists)
+    sized = (n for n, count in values.items() if count == stored[n] and n not in given)
+    return frozenset(dicts), frozenset(sized), frozenset(lists)
 
 
 def is_list(e: object) -> bool:

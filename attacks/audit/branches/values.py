@@ -189,7 +189,8 @@ class Values:
             case ast.BoolOp():
                 return max(map(self.truth, e.values))
             case ast.Name():
-                return of.form if e.id in self._scope.dicts else of.value
+                values = e.id in self._scope.values and not self._all.methods("values")
+                return of.form if values or e.id in self._scope.dicts else of.value
             case ast.Attribute(attr="values") if not self._all.methods("values"):
                 message = "values" not in self._all.attributes and self.of(e.value).value <= Level.VIEW
                 return of.form if message else of.value
