@@ -25,6 +25,8 @@ from attacks.audit.memory import function_in
 from attacks.audit.verdict import Judgement, Verdict
 from netsim.algorithms import Algorithm
 
+_COPIED = "<dynamic-code>"
+"""The file of functions that another process got."""
 _COUNTS = frozenset([bool, int])
 _SIZED = frozenset([str, bytes, tuple, list, dict, set, frozenset])
 _PLAIN = frozenset([bool, int, float, type(None)])
@@ -274,7 +276,7 @@ def _read(key: _Key, yes: bytes) -> tuple[Branch, ...]:
 @lru_cache(maxsize=64)
 def _paired(key: _Key, prepared: Prepared) -> tuple[tuple[FunctionType, CodeType], ...]:  # noqa: ARG001
     """Functions, each with the code that reports its branches."""
-    codes = defaultdict[tuple[str, str, int], list[CodeType]](list)
+    codes = defaultdict[tuple[str, int], list[CodeType]](list)
     for one in prepared.codes:
         code = cast("CodeType", marshal.loads(one))
         codes[_at(code)].append(code)
@@ -286,8 +288,8 @@ def _paired(key: _Key, prepared: Prepared) -> tuple[tuple[FunctionType, CodeType
     )
 
 
-def _at(code: CodeType) -> tuple[str, str, int]:
-    return code.co_filename, code.co_qualname, code.co_firstlineno
+def _at(code: CodeType) -> tuple[str, int]:
+    return code.co_qualname, code.co_firstlineno
 
 
 def _codes(code: CodeType) -> Generator[CodeType]:
@@ -299,7 +301,9 @@ def _codes(code: CodeType) -> Generator[CodeType]:
 
 def _same(one: CodeType, code: CodeType) -> bool:
     names = "co_argcount", "co_kwonlyargcount", "co_freevars"
-    same = all(cast(object, getattr(one, name)) == getattr(code, name) for name in names)
+    same = code.co_filename in (one.co_filename, _COPIED) and all(
+        cast(object, getattr(one, name)) == getattr(code, name) for name in names
+    )
     if not same or code.co_name != "<lambda>":
         return same
     (first, last), (from_, to) = _columns(one), _columns(code)  # there may be several in a line
