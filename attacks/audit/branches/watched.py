@@ -265,10 +265,15 @@ def _prepared(key: _Key) -> Prepared:
     return Prepared(asked, tuple(map(marshal.dumps, watched)))
 
 
+@lru_cache(maxsize=8)
+def _unchanged(key: _Key) -> OwnCode:
+    return OwnCode.of(key.algorithm)
+
+
 @lru_cache(maxsize=64)
 def _read(key: _Key, yes: bytes) -> tuple[Branch, ...]:
     """Branches where these functions, which come first, ran."""
-    code = OwnCode.of(key.algorithm)
+    code = _unchanged(key)
     ran = np.frombuffer(yes, dtype=np.bool_)[: len(code.functions)]
     return find_branches(code, ran.tolist())
 
