@@ -346,6 +346,8 @@ class Values:
             self._put_into(receiver, of_args)
         if with_node:
             return PRIVATE
+        if isinstance(func, ast.Attribute) and func.attr in ("gradient", "proximal"):  # of an objective: as its point
+            return of
         if isinstance(func, ast.Attribute) and keeps_form(func.attr):
             form = Of(base.form) if func.attr == "keys" else Of(of.value, base.form)
             return form | (PUBLIC if not given else Of(Level.PUBLIC, of_args.value))
