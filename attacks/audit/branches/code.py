@@ -1,140 +1,204 @@
-"""Functions that an algorithm's run may call, found from its code by name, with their source.
+"""Own code of an algorithm: all functions of the files that hold it, however code gets at them.
 
-Own code is that of the user's modules and of the published algorithms; functions of libraries and of the rest of
-netsim are not read. Functions whose source is not at hand, or made by other code, are not found.
+Own files are those of the user's modules, and of the published algorithms, that the algorithm's classes and fields
+come from, and of all modules that these name or import. Libraries and the rest of netsim are not read; code without
+its source is not found.
 """
 
 import ast
 import builtins
+import gc
+import importlib
+import importlib.util
+import inspect
 import linecache
+import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import CodeType, FunctionType, MethodType, ModuleType
+from functools import partial
+from types import FunctionType, ModuleType
 from typing import Any, cast
 
-from attacks.audit.memory import function_in, names_of, of_library
+from attacks.audit.memory import installed, of_library
 from netsim.algorithms import Algorithm
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_PUBLISHED = "netsim.algorithms."
+UNKNOWN: Any = object()
+"""In place of a value: not known before the run."""
+PUBLISHED, _BASE = "netsim.algorithms.", "netsim.algorithms.algorithm"
+_DEEP = 4
+"""So deep in containers and objects is looked for own ones."""
+_Space = dict[str, object]
 
 
 @dataclass(frozen=True, eq=False)
 class Own:
-    """A function of the algorithm's own, `node` in the tree of its file; `method`: its first parameter is bound;
-    `names`: those by which code has it."""
+    """A function of own files: `node` in the tree of its `file`, the class whose body it is in, None: of none, and
+    the names of its module."""
 
-    function: FunctionType
     node: FunctionNode
     file: str
-    method: bool
-    names: frozenset[str]
+    within: ast.ClassDef | None
+    space: _Space
 
-    def value(self, name: str) -> object:
-        """What a name stands for that is none of its own; None: nothing that is known."""
-        return cast("FunctionType", self.function).__globals__.get(name, getattr(builtins, name, None))
+    @property
+    def name(self) -> str:
+        """As it is defined; a lambda has none."""
+        return "" if isinstance(self.node, ast.Lambda) else self.node.name
+
+    @property
+    def method(self) -> bool:
+        """Whether its first parameter is bound."""
+        return self.within is not None and "staticmethod" not in self.decorators
+
+    @property
+    def decorators(self) -> list[str]:
+        """Last names of its decorators."""
+        found = [] if isinstance(self.node, ast.Lambda) else self.node.decorator_list
+        return [name_of(one.func if isinstance(one, ast.Call) else one) for one in found]
 
 
 @dataclass
 class OwnCode:
-    """Own functions, `trees` of their files, and own classes by name."""
+    """Functions in the order of their files, `trees` of these, and names of own classes."""
 
+    algorithm: Algorithm
     functions: list[Own] = field(default_factory=list[Own])
     trees: dict[str, ast.Module] = field(default_factory=dict[str, ast.Module])
-    classes: dict[str, type] = field(default_factory=dict[str, type])
+    classes: dict[str, ast.ClassDef] = field(default_factory=dict[str, ast.ClassDef])
 
     @classmethod
     def of(cls, algorithm: Algorithm) -> "OwnCode":
         """What `run` may call."""
-        found = _Search(algorithm)
-        code = cls(classes={one.__name__: one for one in found.classes})
-        nodes = dict[str, list[FunctionNode]]()
-        for function, (method, names) in found.functions.items():
-            file = function.__code__.co_filename
-            if file not in nodes:
-                tree = _tree(file)
-                nodes[file] = [] if tree is None else list(functions_in(tree))
-                code.trees |= {} if tree is None else {file: tree}
-            same = [node for node in nodes[file] if _is(node, function.__code__)]
-            if len(same) == 1:
-                (node,) = same
-                code.functions.append(Own(function, node, file, method, frozenset(names)))
+        code = cls(algorithm)
+        for file, (tree, space) in sorted(_Search(algorithm).files.items()):
+            code.trees[file] = tree
+            within = {one: c for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for one in c.body}
+            for node in functions_in(tree):
+                code.functions.append(Own(node, file, within.get(cast("ast.stmt", node)), space))
+            code.classes |= {one.name: one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)}
+        code.functions.sort(key=lambda one: (one.file, one.node.lineno, one.node.col_offset))
         return code
 
-
-def functions_of(algorithm: Algorithm) -> list[FunctionType]:
-    """Own functions, with a source at hand or not."""
-    return list(_Search(algorithm).functions)
+    def value(self, e: ast.expr, own: Own, local: frozenset[str]) -> Any:
+        """What a name, or a name in a module or class, stands for that is none of the `local` ones."""
+        if isinstance(e, ast.Name):
+            known = own.space.get(e.id, getattr(builtins, e.id, UNKNOWN))
+            return UNKNOWN if e.id in local else known
+        if not isinstance(e, ast.Attribute):
+            return UNKNOWN
+        if isinstance(e.value, ast.Name) and e.value.id == "self" and own.method:
+            if own.within is None or own.within.name not in {one.__name__ for one in type(self.algorithm).__mro__}:
+                return UNKNOWN
+            return inspect.getattr_static(self.algorithm, e.attr, UNKNOWN)
+        holder = self.value(e.value, own, local)
+        return inspect.getattr_static(holder, e.attr, UNKNOWN) if isinstance(holder, ModuleType | type) else UNKNOWN
 
 
 class _Search:
-    """Functions that are reached from `run`, by the names that code uses; of each, whether it is a method, and by
-    which names code has it."""
+    """Files reached from the algorithm's class and fields, each with its tree and the names of its module."""
 
     def __init__(self, algorithm: Algorithm) -> None:
-        self.functions: dict[FunctionType, tuple[bool, set[str]]] = {}
-        self.classes: dict[type, None] = {}
-        self._used: set[str] = {"run"}
+        self.files: dict[str, tuple[ast.Module, _Space]] = {}
+        self._spaces = dict[int, _Space]()
+        self._waiting, self._types = list[_Space](), set[type]()
+        self._functions = defaultdict[int, list[FunctionType]](list)
+        for one in living_functions():
+            self._functions[id(one.__globals__)].append(one)
         for cls in type(algorithm).__mro__:
-            self._add_class(cls)
-        for name, value in cast("dict[str, object]", vars(algorithm)).items():
-            self._add(value, name)
-            self._add_class(type(value))
-        known = -1
-        while known != (known := len(self.functions) + len(self.classes)):
-            for cls in list(self.classes):
-                self._add_methods(cls)
+            self._look(cls)
+        for value in cast("_Space", vars(algorithm)).values():
+            self._look(value)
+        while self._waiting:
+            self._read(self._waiting.pop())
 
-    def _add_class(self, cls: type) -> None:
-        if _own(cls) and cls is not Algorithm:
-            self.classes.setdefault(cls)
+    def _read(self, space: _Space) -> None:
+        for value in list(space.values()):
+            self._look(value)
+        files = {one.__code__.co_filename for one in self._functions[id(space)]}
+        for file in files - self.files.keys():
+            if (tree := _tree(file)) is not None:
+                self.files[file] = tree, space
+                for name in _imported(tree, str(space.get("__package__") or "")):
+                    if (module := sys.modules.get(name)) is not None:
+                        self._look(module)
 
-    def _add_methods(self, cls: type) -> None:
-        for name, value in list(vars(cls).items()):
-            if (name in self._used or name.startswith("__")) and (function := function_in(value)) is not None:
-                self._add_function(function, name, method=not isinstance(value, staticmethod))
-
-    def _add_function(self, function: FunctionType, name: str, *, method: bool) -> None:
-        if function in self.functions:
-            self.functions[function][1].add(name)
-        if function in self.functions or not _own(function):
+    def _add(self, space: _Space) -> None:
+        module = sys.modules.get(str(space.get("__name__")))
+        if module is not None and vars(module) is space and not _own(module.__name__, module):
             return
-        self.functions[function] = method, {name, function.__name__}
-        names = set(names_of(function.__code__))
-        self._used |= names
-        for one in names:
-            value = function.__globals__.get(one)
-            self._add(value, one)
-            if isinstance(value, ModuleType) and not of_library(value):
-                for inner in names:
-                    self._add(vars(value).get(inner), inner)
-        for one, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            try:
-                self._add(cell.cell_contents, one)
-            except ValueError:  # it is empty
+        if id(space) not in self._spaces:
+            self._spaces[id(space)] = space
+            self._waiting.append(space)
+
+    def _look(self, value: Any, deep: int = _DEEP) -> None:
+        """Note the modules of own code that is, or is in, a value."""
+        if isinstance(value, ModuleType):
+            if _own(value.__name__, value):
+                self._add(vars(value))
+        elif isinstance(value, type):
+            if value in self._types:
+                return
+            self._types.add(value)
+            if _own(value.__module__, value):
+                for one in vars(value).values():
+                    self._look(one, min(deep, 1))
+                self._add(vars(sys.modules[value.__module__]) if value.__module__ in sys.modules else {})
+        elif isinstance(value, FunctionType):
+            if _own(value.__module__ or "", value):
+                self._add(value.__globals__)
+        elif deep:
+            self._look_into(value, deep - 1)
+
+    def _look_into(self, value: Any, deep: int) -> None:
+        if isinstance(value, dict | list | tuple | set | frozenset):
+            for one in list(
+                cast("_Space", value).values() if isinstance(value, dict) else cast("list[object]", value)
+            )[:256]:
+                self._look(one, deep)
+        elif isinstance(value, partial | staticmethod | classmethod | property):
+            for name in ("func", "__func__", "fget", "args", "keywords"):
+                self._look(getattr(cast("object", value), name, None), deep)
+        elif _own(type(value).__module__, type(value)):
+            self._look(type(value))
+            for one in list(getattr(value, "__dict__", {}).values()):
+                self._look(one, deep)
+
+
+def living_functions() -> list[FunctionType]:
+    """All functions that there are."""
+    return [one for one in gc.get_objects() if type(one) is FunctionType]
+
+
+def _own(module: str, value: Any) -> bool:
+    return module != _BASE and (module.startswith(PUBLISHED) or not of_library(value))
+
+
+def _imported(tree: ast.Module, package: str) -> Iterator[str]:
+    """Modules that functions import, loaded where they are own."""
+    for function in functions_in(tree):
+        for one in ast.walk(function):
+            if isinstance(one, ast.Import):
+                names = [alias.name for alias in one.names]
+            elif isinstance(one, ast.ImportFrom):
+                above = package.split(".")[: len(package.split(".")) + 1 - one.level] if one.level else []
+                start = ".".join([*above, *([one.module] if one.module else [])])
+                names = [start, *(f"{start}.{alias.name}" for alias in one.names)]
+            else:
                 continue
-
-    def _add(self, value: object, name: str) -> None:
-        if isinstance(value, type):
-            self._add_class(value)
-        elif isinstance(value, list | tuple | dict):
-            for one in parts_of(cast("object", value)):
-                if isinstance(one, FunctionType):
-                    self._add(one, "")
-        elif (function := function_in(value)) is not None:
-            self._add_function(function, name, method=isinstance(value, MethodType))
+            for name in names:
+                _load(name)
+                yield name
 
 
-def parts_of(value: object) -> list[object]:
-    """What is in a list, a tuple, or under the keys of a dict; nothing of what is none."""
-    parts: Any = value
-    return (
-        list(parts.values() if isinstance(value, dict) else parts) if isinstance(value, list | tuple | dict) else []
-    )
-
-
-def _own(value: type | FunctionType) -> bool:
-    return not of_library(value) or (value.__module__ or "").startswith(_PUBLISHED)
+def _load(name: str) -> None:
+    try:
+        found = None if name in sys.modules else importlib.util.find_spec(name)
+        if found is not None and found.origin and found.origin.endswith(".py") and not installed(found.origin):
+            importlib.import_module(name)
+    except Exception:  # then the run does not get at it either
+        return
 
 
 def _tree(file: str) -> ast.Module | None:
@@ -149,9 +213,41 @@ def functions_in(tree: ast.AST) -> Iterator[FunctionNode]:
     return (one for one in ast.walk(tree) if isinstance(one, FunctionNode))
 
 
-def _is(node: FunctionNode, code: CodeType) -> bool:
-    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-    same = [one.arg for one in arguments] == list(code.co_varnames[: len(arguments)])
-    first = node.lineno if isinstance(node, ast.Lambda) else min(o.lineno for o in (node, *node.decorator_list))
-    name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
-    return same and first == code.co_firstlineno and name == code.co_name
+def parameters(function: FunctionNode) -> list[str]:
+    """Names of all parameters."""
+    a = function.args
+    found = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
+    return [one.arg for one in found]
+
+
+def name_of(e: ast.expr) -> str:
+    """The last name of what is called."""
+    return e.attr if isinstance(e, ast.Attribute) else e.id if isinstance(e, ast.Name) else ""
+
+
+def root_of(e: ast.expr) -> ast.expr:
+    """What an attribute or item is finally one of."""
+    while isinstance(e, ast.Attribute | ast.Subscript | ast.Starred):
+        e = e.value
+    return e
+
+
+def stored_in(function: ast.AST) -> frozenset[str]:
+    """Names that a function or those inside it bind, and does not take from its module."""
+    found, away = set[str](), set[str]()
+    for one in ast.walk(function):
+        if isinstance(one, FunctionNode):
+            found |= set(parameters(one))
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and one is not function:
+            found.add(one.name)
+        elif isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
+            found.add(one.id)
+        elif isinstance(one, ast.Global):
+            away |= set(one.names)
+        elif isinstance(one, ast.alias):
+            found.add((one.asname or one.name).partition(".")[0])
+        elif isinstance(one, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and one.name:
+            found.add(one.name)
+        elif isinstance(one, ast.MatchMapping) and one.rest:
+            found.add(one.rest)
+    return frozenset(found - away)

@@ -1,33 +1,39 @@
 """Branches in an algorithm's own code that private data, coins, noise or messages decide, and what they decide about.
 
-A branch is any question that is asked while code runs: the test of an `if`, a `while`, a conditional expression or a
-comprehension, each part of an `and` or `or`, a comparison whose answer is used as a number or a mask, and whether the
-body of a loop, a `case` or an `except` is run. A question that public numbers decide is left out (`levels`), and so
-are the ways of a branch that change nothing: `raise`, prints, `node.estimate`, or an early end that only what is seen
-decides.
+A branch is any question that is asked while code runs: the test of an `if`, a `while`, a conditional expression or
+a comprehension, each part of an `and` or `or`, a comparison (`not`, `bool`, `all`) whose answer is used as a number
+or a mask, whether there is anything to loop over, which `case` is run, and whether a `try` came to its end. All are
+asked; which of them count is read after it is known which functions ran. A question that public numbers decide is
+left out (`levels`), and so are the ways of a branch that change nothing (`harmless`).
 """
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from attacks.audit.branches.code import FunctionNode, Own, OwnCode, functions_in
-from attacks.audit.branches.levels import Level, Levels
+from attacks.audit.branches.code import FunctionNode, Own, OwnCode, functions_in, name_of
+from attacks.audit.branches.facts import Level
+from attacks.audit.branches.harmless import Harmless, Kind
+from attacks.audit.branches.levels import Levels
+from attacks.audit.branches.sizes import sign_of_size
 
 TOOK = "__netsim_took__"
 """Name by which code that is watched reports."""
+VALUE, MASK, ITEMS, NO = range(4)
+"""How an answer is noted: by whether a value is true, by what a mask has, by whether there is anything, or as no."""
 _LONG = 60
 """Characters of a test that are shown."""
 _MASKS = frozenset([
     "greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "logical_and", "logical_or",
-    "isclose", "isin",
+    "logical_not", "isclose", "isin", "bool", "bool_", "all", "any", "isnan", "isfinite", "isinf", "gt", "lt", "ge",
+    "le", "eq", "ne", "not_", "truth", "contains", "signbit", "allclose", "array_equal", "isinstance", "hasattr",
+    "callable", "__gt__",
+    "__lt__", "__ge__", "__le__", "__eq__", "__ne__", "__contains__", "__bool__", "startswith", "endswith",
 ])  # fmt: skip
-"""Functions whose value is a mask."""
-_POSITIVE = frozenset(["norm", "length", "abs", "absolute", "fabs", "sqrt", "square", "exp", "var", "std"])
-_SUMS = frozenset(["sum", "max", "mean", "maximum", "reshape", "copy"])
+"""Functions whose value is a mask, or yes or no."""
 _Beside = tuple[ast.expr, bool]
 """What decides beside a question, and its answer where the question counts."""
 _SIMPLE = (
@@ -35,11 +41,6 @@ _SIMPLE = (
     ast.unaryop, ast.boolop,
 )  # fmt: skip
 """What may be evaluated once more."""
-_SILENT = frozenset(["print", "warn", "debug", "info", "warning", "error", "exception", "log", "estimate"])
-"""Calls that tell whoever runs the code, and no agent."""
-_PORT = frozenset(
-    ["send", "broadcast", "exchange", "receive", "privatize", "split", "gradient", "proximal", "perturbed_proximal"]
-)
 _JUMPS = ast.Return | ast.Break | ast.Continue
 
 
@@ -51,14 +52,20 @@ class _Way(NamedTuple):
     skipped: bool = False
 
 
+_Ways = tuple[_Way | None, _Way | None]
+_NONE: _Ways = (None, None)
+
+
 @dataclass(frozen=True)
 class Branch:
-    """A branch: `ways[answer]` by whether the answer is true; None for one that need not be looked at."""
+    """A branch: `ways[answer]` by whether the answer is true; None for one that need not be looked at. `of_form`:
+    where all that was asked is whether something is empty, public numbers decide."""
 
     file: str
     line: int
     test: str
     ways: tuple[_Way | None, _Way | None]
+    of_form: bool = False
 
     @property
     def where(self) -> str:
@@ -66,72 +73,128 @@ class Branch:
         return Path(self.file).name
 
 
-def find_branches(code: OwnCode) -> tuple[Branch, ...]:
-    """Branches of own code, in order; the trees of its files are changed, and report them to `TOOK`."""
-    levels, harmless, branches = Levels(code), _Harmless(code), list[Branch]()
-    reports = _Reports()
-    inside = {inner for own in code.functions for inner in functions_in(own.node) if inner is not own.node}
-    for own in sorted(code.functions, key=lambda one: (one.file, one.node.lineno, one.node.col_offset)):
-        if own.node not in inside:
-            _Finder(levels, harmless, own, branches, reports).find()
-    for tree in code.trees.values() if branches else ():
-        ast.fix_missing_locations(reports.visit(tree))
-    return tuple(branches)
+def instrumented(code: OwnCode) -> int:
+    """How many questions own code asks, functions first, that are asked whether they ran; the trees of its files are
+    changed, and report all to `TOOK`."""
+    finder = _Finder(code, None, None)
+    asked = len(finder.find())
+    for tree in code.trees.values():
+        ast.fix_missing_locations(finder.reports.visit(tree))
+    return asked
+
+
+def find_branches(code: OwnCode, ran: Sequence[bool]) -> tuple[Branch, ...]:
+    """Branches of own code, as they are numbered where it is instrumented; `ran`: which of its functions did."""
+    units, inside = list[Own](), set[FunctionNode]()
+    for own, did in zip(code.functions, ran, strict=True):
+        if did and own.node not in inside:
+            units.append(own)
+            inside |= set(functions_in(own.node))
+    levels = Levels(code, units)
+    return tuple(_Finder(code, levels, Harmless(code, levels, units)).find())
 
 
 class _Reports(ast.NodeTransformer):
-    """Puts calls of `TOOK` around expressions, and before statements."""
+    """Puts calls of `TOOK` around expressions, and before and after statements."""
 
     def __init__(self) -> None:
-        self.asked: dict[tuple[ast.expr, bool], tuple[int, list[_Beside]]] = {}
-        """Expressions, as masks or not: the number of the branch, and what decides beside it."""
+        self.entered: dict[FunctionNode, int] = {}
+        self.asked: dict[tuple[ast.expr, int], tuple[int, list[_Beside]]] = {}
+        """Expressions, each with how its answer is noted: the number of the branch, and what decides beside it."""
         self.reached: dict[ast.stmt, list[tuple[int, bool]]] = {}
         """Statements: the numbers of branches, and the answers that they have been given where it is reached."""
+        self.done: dict[ast.stmt, list[int]] = {}
+        """`try` statements, and what leaves their bodies: branches that are answered no where these end."""
+        self.unmatched: dict[ast.Match, list[int]] = {}
 
     def visit(self, node: ast.AST) -> Any:
         """The node, and what reports."""
         self.generic_visit(node)
         if isinstance(node, ast.expr):
             out: ast.expr = node
-            for mask in (True, False):
-                if (node, mask) in self.asked:
-                    out = ast.copy_location(_call(*self.asked[node, mask], out, mask=mask), node)
+            for kind in (MASK, VALUE, ITEMS):
+                if (node, kind) in self.asked:
+                    number, beside = self.asked[node, kind]
+                    out = ast.copy_location(_call(number, beside, out, kind), node)
+            if isinstance(node, ast.Lambda):
+                entered = _call(self.entered[node], [], ast.Constant(value=True), VALUE)
+                node.body = ast.copy_location(ast.IfExp(entered, node.body, ast.Constant(None)), node.body)
             return out
-        if isinstance(node, ast.stmt) and node in self.reached:
-            calls = [_call(number, [], ast.Constant(answer), mask=False) for number, answer in self.reached[node]]
-            return [*(ast.copy_location(ast.Expr(call), node) for call in calls), node]
-        return node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0]
+            text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+            node.body.insert(int(text), _noted(self.entered[node], True, first))
+        return self._statement(node) if isinstance(node, ast.stmt) else node
 
-
-@dataclass
-class _Finder:
-    """Finds the branches of one function."""
-
-    levels: Levels
-    harmless: "_Harmless"
-    own: Own
-    branches: list[Branch]
-    reports: _Reports
-
-    def find(self) -> None:
-        """Note all of them."""
-        node = self.own.node
-        if isinstance(node, ast.Lambda):
-            self._value(node.body)
+    def _statement(self, node: ast.stmt) -> Any:
+        done = self.done.get(node, [])
+        before = [_noted(number, answer, node) for number, answer in self.reached.get(node, [])]
+        if isinstance(node, ast.Try | ast.TryStar):
+            node.body += [_noted(number, False, node.body[-1]) for number in done]
+        elif isinstance(node, ast.Return) and node.value is not None:
+            for number in done:
+                node.value = ast.copy_location(_call(number, [], node.value, NO), node.value)
         else:
-            self._block(node.body)
+            before += [_noted(number, False, node) for number in done]
+        if isinstance(node, ast.Match) and node in self.unmatched:
+            calls: list[ast.stmt] = [_noted(number, False, node) for number in self.unmatched[node]]
+            node.cases.append(ast.match_case(ast.copy_location(ast.MatchAs(), node.cases[-1].pattern), None, calls))
+        return [*before, node] if before else node
+
+
+class _Finder:
+    """Finds the branches of own code; without `levels` all that there may be, and how they report."""
+
+    def __init__(self, code: OwnCode, levels: Levels | None, harmless: Harmless | None) -> None:
+        self.code, self.levels, self.harmless = code, levels, harmless
+        self.branches, self.reports = list[Branch](), _Reports()
+        self._all: Levels | None = None
+
+    def find(self) -> list[Branch]:
+        """All of them, in order."""
+        for own in self.code.functions:
+            self.own = own
+            self.reports.entered[own.node] = self._note(own.node, "", _NONE)
+        for own in self.code.functions:
+            self.own, node = own, own.node
+            if isinstance(node, ast.Lambda):
+                self._value(node.body)
+            else:
+                self._block(node.body)
+        return self.branches
+
+    @property
+    def _counts(self) -> bool:
+        return self.levels is not None and self.levels.know(self.own.node)
 
     def _level(self, e: ast.expr) -> Level:
-        return self.levels.of(e, self.own.node)
+        return Level.PRIVATE if self.levels is None or not self._counts else self.levels.of(e, self.own.node).value
 
-    def _harmless(self, body: list[ast.stmt], level: Level) -> bool:
-        return self.harmless.body(body, level, self.own)
+    def _form(self, e: ast.expr) -> Level:
+        return Level.PRIVATE if self.levels is None or not self._counts else self.levels.of(e, self.own.node).form
 
-    def _note(self, at: ast.AST, test: str, ways: tuple[_Way | None, _Way | None]) -> int:
+    def _kind(self, body: list[ast.stmt], level: Level) -> Kind:
+        return Kind.COUNTS if self.harmless is None or not self._counts else self.harmless.kind(body, level, self.own)
+
+    def _note(self, at: ast.AST, test: str, ways: _Ways, of_form: bool = False) -> int:
         test = " ".join(test.split())
         test = test if len(test) <= _LONG else f"{test[: _LONG - 1]}…"
-        self.branches.append(Branch(self.own.file, getattr(at, "lineno", 0), test, ways))
+        self.branches.append(Branch(self.own.file, getattr(at, "lineno", 0), test, ways, of_form))
         return len(self.branches) - 1
+
+    def _ways(self, body: list[ast.stmt], other: list[ast.stmt], level: Level) -> _Ways:
+        """Ways of a test of this level: no, on which the other body is run, and yes."""
+        if not self._counts or level is Level.PUBLIC:
+            return _NONE
+        kinds = self._kind(body, level), self._kind(other, level)
+        if Kind.FAILS in kinds:
+            return _NONE
+        yes, no = (_lines(b) if kind is Kind.COUNTS else None for b, kind in zip((body, other), kinds, strict=True))
+        if kinds[0] is Kind.SILENT and no is not None:
+            yes = no._replace(skipped=True)
+        elif kinds[1] is Kind.SILENT and yes is not None:
+            no = yes._replace(skipped=True)
+        return no, yes
 
     # ── statements ──────────────────────────────────────────────────────────────────────────────────────
     def _block(self, body: list[ast.stmt]) -> None:
@@ -144,76 +207,85 @@ class _Finder:
                 self._tested(s, block)
             case ast.For() | ast.AsyncFor():
                 self._value(s.iter)
-                self._way(s, f"for … in {ast.unparse(s.iter)}", self._level(s.iter), s.body, s)
+                self._items(s.iter, self._ways(s.body, s.orelse, self._form(s.iter)))
             case ast.With() | ast.AsyncWith():
                 for item in s.items:
                     self._value(item.context_expr)
             case ast.Try() | ast.TryStar():
-                for handler in s.handlers:
-                    level = Level.PRIVATE
-                    if isinstance(s, ast.Try):
-                        level = self.levels.of_try(s, handler, self.own.node)
-                    what = "" if handler.type is None else f" {ast.unparse(handler.type)}"
-                    self._way(handler, f"except{what}", level, handler.body, s.body[0])
+                self._tried(s)
             case ast.Match():
-                self._value(s.subject)
-                for case in s.cases:
-                    level = max(self._level(one) for one in (s.subject, case.guard) if one is not None)
-                    self._way(case.pattern, f"case {ast.unparse(case.pattern)}", level, case.body, s)
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Raise():
-                pass
+                self._matched(s, block)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                for one in (*s.decorator_list, *s.args.defaults, *(k for k in s.args.kw_defaults if k is not None)):
+                    self._value(one)
+                return
+            case ast.Raise():
+                for one in (s.exc, s.cause):
+                    if one is not None:
+                        self._value(one, counts=self._kind([s], Level.PRIVATE) is not Kind.FAILS)
             case ast.Assert():
-                if not self.harmless.assertions:
-                    self._choice(s.test, s)
-            case _ if self.harmless.silent(s):
-                pass
+                ends = self.harmless is None or self.harmless.assertions
+                self._choice(s.test, s, counts=not ends)
+            case ast.AnnAssign():
+                if s.value is not None:
+                    self._value(s.value)
             case _:
                 for one in ast.iter_child_nodes(s):
                     if isinstance(one, ast.expr):
                         self._value(one)
+                    elif isinstance(one, ast.keyword):
+                        self._value(one.value)
         if isinstance(s, ast.While | ast.For | ast.AsyncFor):
             self._past(s, block)
-        for body in () if isinstance(s, ast.ClassDef) else _blocks(s):
+        for body in _blocks(s):
             self._block(body)
-
-    def _way(self, at: ast.AST, test: str, level: Level, body: list[ast.stmt], before: ast.stmt) -> None:
-        """A body that a question of this level decides reports that it is run; what is before it, that it may be."""
-        if level > Level.PUBLIC and not self._harmless(body, level):
-            number = self._note(at, test, (None, _lines(body)))
-            self.reports.reached.setdefault(body[0], []).append((number, True))
-            self.reports.reached.setdefault(before, []).append((number, False))
 
     def _tested(self, s: ast.If | ast.While, block: list[ast.stmt]) -> None:
         """Branches of a test that decides whether a body is run."""
-        level = self._level(s.test)
-        if level is Level.PUBLIC or any(self.harmless.ends(one, self.own) for one in (s.body, s.orelse)):
-            return
         other = s.orelse
         if isinstance(s, ast.While) or isinstance(s.body[-1], _JUMPS):
             other = [*s.orelse, *_after(s, block)]
-        yes = None if self._harmless(s.body, level) else _lines(s.body)
-        if other:
-            no = None if self._harmless(other, level) else _lines(other)
-        else:
-            no = None if yes is None else yes._replace(skipped=True)
-        if yes is None and no is None:
-            return
-        self._inner(s.test)
+        no, yes = self._ways(s.body, other, self._level(s.test))
+        self._inner(s.test, counts=(no, yes) != _NONE)
         for leaf, turned, beside in _leaves(s.test):
-            both = (yes or no, yes or no) if turned is None else (yes, no) if turned else (no, yes)
-            self._ask(leaf, both, beside)
+            either = (yes or no, yes or no)
+            self._ask(leaf, either if turned is None else (yes, no) if turned else (no, yes), beside)
 
-    def _ask(self, leaf: ast.expr, ways: tuple[_Way | None, _Way | None], beside: Iterable[_Beside]) -> None:
-        """A question of a test, unless public numbers decide it; where those `beside` decide, it does not count."""
-        if self._level(leaf) > Level.PUBLIC and not _sign_of_size(leaf, self.own.node):
-            self.reports.asked[leaf, False] = self._note(leaf, ast.unparse(leaf), ways), self._public(beside)
+    def _tried(self, s: ast.Try | ast.TryStar) -> None:
+        """Whether each handler is run, or the body comes to its end."""
+        for handler in s.handlers:
+            level = Level.PRIVATE
+            if self.levels is not None and self._counts and isinstance(s, ast.Try):
+                level = self.levels.of_try(s, handler, self.own.node)
+            what = "" if handler.type is None else f" {ast.unparse(handler.type)}"
+            no, yes = self._ways(handler.body, [*s.body, *s.orelse], level)
+            if no is not None:  # the first statement may have run
+                rest = [*s.body[1:], *s.orelse]
+                no = _lines(rest) if rest else _lines(s.body)._replace(skipped=True)
+            number = self._note(handler, f"except{what}", (no, yes))
+            self.reports.reached.setdefault(handler.body[0], []).append((number, True))
+            for one in (s, *_exits(s.body)):
+                self.reports.done.setdefault(one, []).append(number)
 
-    def _public(self, beside: Iterable[_Beside]) -> list[_Beside]:
-        return [
-            (e, wanted)
-            for e, wanted in beside
-            if all(isinstance(part, _SIMPLE) for part in ast.walk(e)) and self._level(e) is Level.PUBLIC
-        ]
+    def _matched(self, s: ast.Match, block: list[ast.stmt]) -> None:
+        """Which case is run."""
+        self._value(s.subject)
+        numbers, level = list[int](), self._level(s.subject)
+        for k, case in enumerate(s.cases):
+            for number in numbers:
+                self.reports.reached.setdefault(case.body[0], []).append((number, False))
+            if case.guard is not None:
+                level = max(level, self._level(case.guard))
+                self._inner(case.guard)
+            elif isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None:  # what is left
+                return
+            other = [one for later in s.cases[k + 1 :] for one in later.body]
+            if isinstance(case.body[-1], _JUMPS):
+                other += _after(s, block)
+            ways = self._ways(case.body, other, level)
+            numbers.append(self._note(case.pattern, f"case {ast.unparse(case.pattern)}", ways))
+            self.reports.reached.setdefault(case.body[0], []).append((numbers[-1], True))
+        self.reports.unmatched[s] = numbers
 
     def _past(self, s: ast.While | ast.For | ast.AsyncFor, block: list[ast.stmt]) -> None:
         """What comes after a loop that something may end which is not public."""
@@ -221,142 +293,122 @@ class _Finder:
         endless = isinstance(s, ast.While) and isinstance(s.test, ast.Constant)
         breaks = any(isinstance(one, ast.Break) for one in ast.walk(s))
         if endless and breaks and after:
-            self._way(after[0], "the end of the loop before them", Level.PRIVATE, after, s)
+            way = _lines(after) if self._counts and self._kind(after, Level.PRIVATE) is Kind.COUNTS else None
+            number = self._note(after[0], "the end of the loop before them", (None, way))
+            self.reports.reached.setdefault(after[0], []).append((number, True))
+            self.reports.reached.setdefault(s, []).append((number, False))
 
-    def _inner(self, test: ast.expr) -> None:
+    # ── questions ───────────────────────────────────────────────────────────────────────────────────────
+    def _ask(self, leaf: ast.expr, ways: _Ways, beside: Iterable[_Beside]) -> None:
+        """A question of a test, unless public numbers decide it; where those `beside` decide, it does not count."""
+        public = self._level(leaf) is Level.PUBLIC or self._sign(leaf)
+        number = self._note(leaf, ast.unparse(leaf), _NONE if public else ways, self._form(leaf) is Level.PUBLIC)
+        self.reports.asked[leaf, VALUE] = number, self._public(beside)
+
+    def _sign(self, e: ast.expr) -> bool:
+        return self.levels is not None and self._counts and sign_of_size(e, self.own, self.code, self.levels)
+
+    def _public(self, beside: Iterable[_Beside]) -> list[_Beside]:
+        """Those that public numbers decide, where code is instrumented: whatever of it runs."""
+        if self.levels is not None:
+            return []
+        some = [(e, wanted) for e, wanted in beside if all(isinstance(part, _SIMPLE) for part in ast.walk(e))]
+        if some and self._all is None:
+            self._all = Levels(self.code, _outer(self.code.functions))
+        return [
+            (e, wanted) for e, wanted in some
+            if self._all is not None and self._all.of(e, self.own.node).value is Level.PUBLIC
+        ]  # fmt: skip
+
+    def _items(self, e: ast.expr, ways: _Ways) -> None:
+        """Whether there is anything to loop over."""
+        self.reports.asked[e, ITEMS] = self._note(e, f"for … in {ast.unparse(e)}", ways), []
+
+    def _inner(self, test: ast.expr, *, counts: bool = True) -> None:
         """Branches inside the parts of a test; whether all or some of a mask are true is the test itself."""
         for leaf, *_ in _leaves(test):
+            if isinstance(
+                leaf, ast.IfExp | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Lambda
+            ):
+                self._value(leaf, counts=counts)
+                continue
             for one in ast.iter_child_nodes(leaf):
-                if isinstance(one, ast.expr):
-                    self._value(one, masks=False)
+                if isinstance(one, ast.expr | ast.keyword):
+                    self._value(one.value if isinstance(one, ast.keyword) else one, masks=False, counts=counts)
 
-    # ── expressions ─────────────────────────────────────────────────────────────────────────────────────
-    def _value(self, e: ast.expr, *, masks: bool = True, beside: tuple[_Beside, ...] = ()) -> None:
+    def _value(
+        self, e: ast.expr, *, masks: bool = True, beside: tuple[_Beside, ...] = (), counts: bool = True
+    ) -> None:
         """Branches in an expression whose value is used; in `masks` of numbers, too."""
-        if isinstance(e, ast.Call) and self.harmless.silent_call(e):
-            return
+        if isinstance(e, ast.Call) and counts and self._counts and self.harmless is not None:
+            counts = not self.harmless.silent_call(e, self.own)
         match e:
+            case ast.Lambda():
+                for one in (*e.args.defaults, *(k for k in e.args.kw_defaults if k is not None)):
+                    self._value(one, counts=counts)
+                return
             case ast.IfExp():
-                self._choice(e.test, e)
-                self._value(e.body)
-                self._value(e.orelse)
+                self._choice(e.test, e, counts=counts)
+                self._value(e.body, counts=counts)
+                self._value(e.orelse, counts=counts)
                 return
             case ast.BoolOp():
                 for one in e.values[:-1]:
-                    self._choice(one, e)
-                self._value(e.values[-1])
+                    self._choice(one, e, counts=counts)
+                self._value(e.values[-1], counts=counts)
                 return
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 for part in e.generators:
-                    self._value(part.iter)
+                    self._value(part.iter, counts=counts)
+                    way = _whole(e) if counts and self._counts and self._form(part.iter) > Level.PUBLIC else None
+                    self._items(part.iter, (way, way))
                     for test in part.ifs:
-                        self._choice(test, e)
+                        self._choice(test, e, counts=counts)
                 for one in (e.key, e.value) if isinstance(e, ast.DictComp) else (e.elt,):
-                    self._value(one)
+                    self._value(one, counts=counts)
                 return
-            case ast.Compare() | ast.BinOp() | ast.Call() if masks and _is_mask(e) and self._level(e) > Level.PUBLIC:
+            case ast.Compare() | ast.BinOp() | ast.Call() | ast.UnaryOp() if masks and _is_mask(e):
                 if isinstance(e, ast.BinOp):
                     beside = (*beside, *((one, not isinstance(e.op, ast.BitOr)) for one in (e.left, e.right)))
-                if not _sign_of_size(e, self.own.node):
-                    way = _Way(e.lineno, e.end_lineno or e.lineno, skipped=True)
-                    self.reports.asked[e, True] = self._note(e, ast.unparse(e), (way, way)), self._public(beside)
+                left_out = not counts or not self._counts or self._level(e) is Level.PUBLIC or self._sign(e)
+                way = None if left_out else _whole(e)
+                self.reports.asked[e, MASK] = self._note(e, ast.unparse(e), (way, way)), self._public(beside)
             case _:
                 pass
         for one in ast.iter_child_nodes(e):
             if isinstance(one, ast.expr):
-                self._value(one, masks=masks, beside=beside)
+                self._value(one, masks=masks, beside=beside, counts=counts)
             elif isinstance(one, ast.keyword):
-                self._value(one.value, masks=masks)
+                self._value(one.value, masks=masks, counts=counts)
 
-    def _choice(self, test: ast.expr, whole: ast.expr | ast.stmt) -> None:
+    def _choice(self, test: ast.expr, whole: ast.expr | ast.stmt, *, counts: bool = True) -> None:
         """Branches of a test that decides which value an expression has."""
-        self._inner(test)
-        way = _Way(whole.lineno, whole.end_lineno or whole.lineno, skipped=True)
+        self._inner(test, counts=counts)
+        way = _whole(whole) if counts and self._counts else None
         for leaf, _, beside in _leaves(test):
             self._ask(leaf, (way, way), beside)
 
 
-class _Harmless:
-    """Statements that change nothing of what is sent: a way of a branch that has no others need not be taken."""
-
-    def __init__(self, code: OwnCode) -> None:
-        self._own = {name for one in code.functions for name in one.names}
-        self._caught: list[tuple[ast.expr | None, Own]] = []
-        self._procedures = set[ast.AST]()
-        for own in code.functions:
-            nodes = list(ast.walk(own.node))
-            if not any(isinstance(n, ast.Return) and not _nothing(n) for n in nodes):
-                self._procedures.add(own.node)
-            for n in nodes:
-                if isinstance(n, ast.ExceptHandler) and not isinstance(n.body[-1], ast.Raise):
-                    self._caught += [
-                        (one, own) for one in (n.type.elts if isinstance(n.type, ast.Tuple) else [n.type])
-                    ]
-                elif isinstance(n, ast.Call) and _name_of(n.func) == "suppress":
-                    self._caught += [(one, own) for one in n.args]
-
-    def body(self, body: list[ast.stmt], level: Level, own: Own) -> bool:
-        """Whether nothing that is sent is another for this body's being run, or not; a test of this level decides."""
-        return all(self._statement(s, level, own) for s in body)
-
-    def ends(self, body: list[ast.stmt], own: Own) -> bool:
-        """Whether a body does nothing but end the run with an error."""
-        last = body[-1] if body else None
-        return isinstance(last, ast.Raise) and all(self._statement(s, Level.PRIVATE, own) for s in body)
-
-    def silent(self, s: ast.stmt) -> bool:
-        """Whether a statement says something to nobody but who runs it."""
-        if not isinstance(s, ast.Expr):
-            return isinstance(s, ast.Pass)
-        return isinstance(s.value, ast.Constant) or (isinstance(s.value, ast.Call) and self.silent_call(s.value))
-
-    def silent_call(self, e: ast.Call) -> bool:
-        """The same of a call."""
-        inside = (_name_of(n.func) for n in ast.walk(e) if isinstance(n, ast.Call) and n is not e)
-        name = _name_of(e.func)
-        return name in _SILENT and name not in self._own and not any(n in _PORT or n in self._own for n in inside)
-
-    @property
-    def assertions(self) -> bool:
-        """Whether an assertion that fails ends the run."""
-        return not self._may_be_caught(AssertionError)
-
-    def _statement(self, s: ast.stmt, level: Level, own: Own) -> bool:
-        match s:
-            case ast.Raise():
-                error = s.exc.func if isinstance(s.exc, ast.Call) else s.exc
-                return error is None or not self._may_be_caught(_class(error, own))
-            case ast.Assert():
-                return self.assertions
-            case ast.Import() | ast.ImportFrom():
-                return True
-            case ast.Break() | ast.Continue():
-                return level <= Level.VIEW
-            case ast.Return():
-                return _nothing(s) and level <= Level.VIEW and own.node in self._procedures
-            case ast.If():
-                return self.body(s.body, level, own) and self.body(s.orelse, level, own)
-            case ast.For() | ast.While() | ast.With():
-                return self.body(s.body, level, own)
-            case _:
-                return self.silent(s)
-
-    def _may_be_caught(self, error: type[BaseException] | None) -> bool:
-        """Whether own code goes on after such an error; None: one that is not known."""
-        for one, where in self._caught:
-            kind = None if one is None else _class(one, where)
-            if kind is None or error is None or issubclass(error, kind):
-                return True
-        return False
+def _outer(functions: Sequence[Own]) -> list[Own]:
+    inside = {inner for own in functions for inner in functions_in(own.node) if inner is not own.node}
+    return [own for own in functions if own.node not in inside]
 
 
-def _call(number: int, beside: list[_Beside], value: ast.expr, *, mask: bool) -> ast.Call:
+def _call(number: int, beside: list[_Beside], value: ast.expr, kind: int) -> ast.Call:
     pairs: list[ast.expr] = [ast.Tuple([deepcopy(e), ast.Constant(wanted)], ast.Load()) for e, wanted in beside]
-    return ast.Call(ast.Name(TOOK, ast.Load()), [ast.Constant(number), value, ast.Constant(mask), *pairs], [])
+    return ast.Call(ast.Name(TOOK, ast.Load()), [ast.Constant(number), value, ast.Constant(kind), *pairs], [])
+
+
+def _noted(number: int, answer: bool, at: ast.stmt) -> ast.stmt:
+    return ast.copy_location(ast.Expr(_call(number, [], ast.Constant(answer), VALUE)), at)
 
 
 def _lines(body: list[ast.stmt]) -> _Way:
     return _Way(body[0].lineno, max(one.end_lineno or one.lineno for one in body)) if body else _Way(0, 0)
+
+
+def _whole(e: ast.expr | ast.stmt) -> _Way:
+    return _Way(e.lineno, e.end_lineno or e.lineno, skipped=True)
 
 
 def _blocks(s: ast.AST) -> Iterable[list[ast.stmt]]:
@@ -368,6 +420,18 @@ def _blocks(s: ast.AST) -> Iterable[list[ast.stmt]]:
                 break
             if isinstance(one, ast.ExceptHandler | ast.match_case):
                 yield one.body
+
+
+def _exits(body: Sequence[ast.AST]) -> Iterator[ast.stmt]:
+    """What leaves a body before its end, but for errors."""
+    for one in body:
+        if isinstance(one, _JUMPS):
+            yield one
+        elif not isinstance(one, FunctionNode | ast.ClassDef):
+            inner = [
+                n for n in ast.iter_child_nodes(one) if isinstance(n, ast.stmt | ast.ExceptHandler | ast.match_case)
+            ]
+            yield from _exits(inner)
 
 
 def _after(s: ast.stmt, block: list[ast.stmt]) -> list[ast.stmt]:
@@ -391,78 +455,15 @@ def _leaves(
         yield test, turned, beside
 
 
-def _is_mask(e: ast.Compare | ast.BinOp | ast.Call) -> bool:
+def _is_mask(e: ast.Compare | ast.BinOp | ast.Call | ast.UnaryOp) -> bool:
     if isinstance(e, ast.Call):
-        return _name_of(e.func) in _MASKS
+        return name_of(e.func) in _MASKS
+    if isinstance(e, ast.UnaryOp):
+        return isinstance(e.op, ast.Not | ast.Invert)
     if isinstance(e, ast.Compare):
-        return all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq) for op in e.ops)
+        return True
     if isinstance(e.op, ast.BitAnd | ast.BitOr):
         return True
     return isinstance(e.op, ast.Mult) and all(
         isinstance(one, ast.Compare) or (isinstance(one, ast.BinOp) and _is_mask(one)) for one in (e.left, e.right)
     )
-
-
-def _sign_of_size(e: ast.expr, function: FunctionNode) -> bool:
-    """Whether it asks if a size is 0: what keeps a division from failing."""
-    if not isinstance(e, ast.Compare) or len(e.ops) != 1:
-        return False
-    left, right, op = e.left, e.comparators[0], e.ops[0]
-    if _is_zero(left):
-        left, right, op = right, left, _TURNED.get(type(op), type(op))()
-    if not _is_zero(right):
-        return False
-    return isinstance(op, ast.Eq | ast.NotEq | ast.Gt) and _positive(left, function, 4)
-
-
-_TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
-
-
-def _is_zero(e: ast.expr) -> bool:
-    return isinstance(e, ast.Constant) and not isinstance(e.value, bool) and e.value == 0
-
-
-def _positive(e: ast.expr, function: FunctionNode, deep: int) -> bool:
-    """Whether an expression, as it is written, is of a number that is not below 0."""
-    match e:
-        case ast.Call():
-            if _name_of(e.func) in _POSITIVE:
-                return True
-            of = e.args[:1] or ([e.func.value] if isinstance(e.func, ast.Attribute) else [])
-            return _name_of(e.func) in _SUMS and bool(of) and _positive(of[0], function, deep)
-        case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=2)):
-            return True
-        case ast.BinOp(op=ast.Mult() | ast.Add() | ast.Div()):
-            same = isinstance(e.op, ast.Mult) and ast.dump(e.left) == ast.dump(e.right)
-            return same or (_positive(e.left, function, deep) and _positive(e.right, function, deep))
-        case ast.Subscript():
-            return _positive(e.value, function, deep)
-        case ast.Name() if deep:
-            values = [
-                one.value
-                for one in ast.walk(function)
-                if isinstance(one, ast.Assign) and any(isinstance(t, ast.Name) and t.id == e.id for t in one.targets)
-            ]
-            return bool(values) and all(_positive(one, function, deep - 1) for one in values)
-        case _:
-            return False
-
-
-def _name_of(e: ast.expr) -> str:
-    """The last name of what is called."""
-    return e.attr if isinstance(e, ast.Attribute) else e.id if isinstance(e, ast.Name) else ""
-
-
-def _nothing(s: ast.Return) -> bool:
-    return s.value is None or (isinstance(s.value, ast.Constant) and s.value.value is None)
-
-
-def _class(e: ast.expr, own: Own) -> type[BaseException] | None:
-    """The class of errors that an expression names; None: not known."""
-    found: object = None
-    if isinstance(e, ast.Name):
-        found = own.value(e.id)
-    elif isinstance(e, ast.Attribute) and isinstance(e.value, ast.Name):
-        found = cast("object", getattr(own.value(e.value.id), e.attr, None))
-    known = isinstance(found, type) and issubclass(cast("type[object]", found), BaseException)
-    return cast("type[BaseException]", found) if known else None

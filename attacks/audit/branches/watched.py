@@ -1,13 +1,14 @@
 """Watches which ways the branches of an algorithm's code go while transcripts are replayed; others are not audited.
 
-While it watches, own functions have code in which each branch reports its answer: the same source, compiled with a
-call around each question. Values, and so messages, are the same to the last bit.
+While it watches, own functions have code in which each reports that it ran, and each branch its answer: the same
+source, compiled with a call around each question. Values, and so messages, are the same to the last bit.
 """
 
-import ast
 import builtins
+import inspect
 import marshal
-from collections.abc import Generator, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -18,14 +19,18 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from attacks.audit.branches.code import OwnCode, functions_of, parts_of
-from attacks.audit.branches.found import TOOK, Branch, find_branches
+from attacks.audit.branches.code import OwnCode, living_functions
+from attacks.audit.branches.found import ITEMS, MASK, NO, TOOK, Branch, find_branches, instrumented
 from attacks.audit.memory import function_in
 from attacks.audit.verdict import Judgement, Verdict
 from netsim.algorithms import Algorithm
 
+_COPIED = "<dynamic-code>"
+"""The file of functions that another process got."""
 _COUNTS = frozenset([bool, int])
-_PLAIN = frozenset([bool, int, float, str, bytes, tuple, list, dict, set, frozenset, type(None)])
+_SIZED = frozenset([str, bytes, tuple, list, dict, set, frozenset])
+_PLAIN = frozenset([bool, int, float, type(None)])
+_LOOPED = _SIZED | {range}
 
 
 @dataclass(frozen=True)
@@ -59,11 +64,27 @@ class UnrunLines:
         return f"{self.where} never ran another way: `{self.test}` was always {str(self.answer).lower()}"
 
 
-def unrun(branches: Sequence[Branch], seen: npt.NDArray[np.bool_]) -> tuple[UnrunLines, ...]:
+class Branches:
+    """All branches of an algorithm's code; which of them count depends on which functions ran."""
+
+    def __init__(self, algorithm: Algorithm, asked: int) -> None:
+        self._key, self._asked = _Key(algorithm), asked
+
+    def __len__(self) -> int:
+        return self._asked
+
+    def counting(self, seen: npt.NDArray[np.bool_]) -> tuple[Branch, ...]:
+        """All of them, read from the source; those that do not count have no ways."""
+        return _read(self._key, seen[:, 1].tobytes())
+
+
+def unrun(branches: Branches, seen: npt.NDArray[np.bool_]) -> tuple[UnrunLines, ...]:
     """Ways that were not taken of branches that were asked, those inside others left out."""
     found = dict[tuple[str, int, int], UnrunLines]()
-    for branch, (no, yes) in zip(branches, seen.tolist(), strict=True):
-        if no == yes:  # both, or nobody asked
+    if not branches:
+        return ()
+    for branch, (no, yes, of_value) in zip(branches.counting(seen), seen.tolist(), strict=True):
+        if no == yes or (branch.of_form and not of_value):  # both, or nobody asked, or whether something is empty
             continue
         way = branch.ways[not yes]
         if way is not None:
@@ -95,10 +116,10 @@ def judged_of_what_ran(found: Judgement, lines: Sequence[UnrunLines]) -> Judgeme
 
 @dataclass(frozen=True)
 class Prepared:
-    """Branches of an algorithm's code, and code that reports them (as bytes, which go to other processes: there the
-    source may not be at hand)."""
+    """How many questions an algorithm's code asks, and code that reports the answers (as bytes, which go to other
+    processes: there the source may not be at hand)."""
 
-    branches: tuple[Branch, ...] = ()
+    asked: int = 0
     codes: tuple[bytes, ...] = ()
 
     @classmethod
@@ -108,29 +129,63 @@ class Prepared:
 
 
 class Watch:
-    """Branches of an algorithm, and `seen` (branches, 2): whether the answer was ever no, and ever yes.
+    """Branches of an algorithm, and `seen` (branches, 3): whether the answer was ever no, and ever yes, and whether
+    what was asked was ever anything but whether a list, text or dict is empty. First are all functions: whether each
+    ran.
 
     Without what was `prepared` the source is read here.
     """
 
     def __init__(self, algorithm: Algorithm, prepared: Prepared | None = None) -> None:
         self.algorithm, self.prepared = algorithm, prepared or Prepared.of(algorithm)
-        self.branches = self.prepared.branches
+        self.branches = Branches(algorithm, self.prepared.asked)
         self._codes = _paired(_Key(algorithm), self.prepared) if self.branches else ()
-        self.seen: npt.NDArray[np.bool_] = np.zeros((len(self.branches), 2), dtype=np.bool_)
+        self.seen: npt.NDArray[np.bool_] = np.zeros((len(self.branches), 3), dtype=np.bool_)
 
-    def took(self, number: int, value: Any, mask: bool, *beside: tuple[object, bool]) -> Any:
+    def took(self, number: int, value: Any, how: int, *beside: tuple[object, bool]) -> Any:
         """Note the answer to a question; it is its value. Nothing is noted where what is `beside` it decides."""
-        if any(bool(np.asarray(one).any()) is not wanted for one, wanted in beside):
+        if beside and any(bool(np.asarray(one).any()) is not wanted for one, wanted in beside):
             return value
         kind = cast("type[object]", type(value))
-        if issubclass(kind, np.ndarray) and mask:
-            self.seen[number] |= bool(np.any(np.logical_not(value))), bool(np.any(value))
-        elif kind in (_COUNTS if mask else _PLAIN) or issubclass(kind, np.generic | np.ndarray):
+        if how == NO:
+            self.seen[number, 0] = self.seen[number, 2] = True
+        elif how == ITEMS:
+            return self._looped(number, value, kind)
+        elif issubclass(kind, np.ndarray) and how == MASK:
+            self.seen[number] |= bool(np.any(np.logical_not(value))), bool(np.any(value)), True
+        elif kind in _SIZED and how != MASK:
             self.seen[number, int(bool(value))] = True
+        elif kind in (_COUNTS if how == MASK else _PLAIN) or issubclass(kind, np.generic | np.ndarray):
+            self.seen[number, int(bool(value))] = self.seen[number, 2] = True
         else:  # to ask it would be to decide
             self.seen[number] = True
         return value
+
+    def _looped(self, number: int, value: Any, kind: type[object]) -> Any:
+        """What is looped over, which notes whether there is anything."""
+        if kind in _LOOPED or (issubclass(kind, np.ndarray) and value.ndim):
+            self.seen[number, int(len(value) > 0)] = self.seen[number, 2] = True
+            return value
+        if isinstance(value, AsyncIterable) and not isinstance(value, Iterable):
+            return self._async_items(number, cast("AsyncIterable[object]", value))
+        return self._items(number, value)
+
+    def _items(self, number: int, value: Iterable[object]) -> Iterator[object]:
+        there = False
+        for one in value:
+            if not there:
+                self.seen[number, 1] = self.seen[number, 2] = there = True
+            yield one
+        if not there:
+            self.seen[number, 0] = self.seen[number, 2] = True
+
+    async def _async_items(self, number: int, value: AsyncIterable[object]) -> AsyncIterator[object]:
+        there = False
+        async for one in value:
+            self.seen[number, 1] = self.seen[number, 2] = there = True
+            yield one
+        if not there:
+            self.seen[number, 0] = self.seen[number, 2] = True
 
     @contextmanager
     def on(self) -> Generator[None]:
@@ -181,7 +236,7 @@ class _Key:
     def __init__(self, algorithm: Algorithm) -> None:
         values = cast("dict[str, object]", vars(algorithm)).values()
         own = (function_in(value) or type(value) for value in values)
-        held = (one for value in values for one in parts_of(value) if isinstance(one, FunctionType))
+        held = (one for value in values for one in _parts_of(value) if isinstance(one, FunctionType))
         self.algorithm, self._code = algorithm, (type(algorithm), *own, *held)
 
     def __hash__(self) -> int:
@@ -191,29 +246,59 @@ class _Key:
         return isinstance(other, _Key) and self._code == other._code
 
 
+def _parts_of(value: object) -> list[object]:
+    """What is in a list, a tuple, or under the keys of a dict; nothing of what is none."""
+    parts: Any = value
+    return (
+        list(parts.values() if isinstance(value, dict) else parts) if isinstance(value, list | tuple | dict) else []
+    )
+
+
 @lru_cache(maxsize=64)
 def _prepared(key: _Key) -> Prepared:
     own_code = OwnCode.of(key.algorithm)
-    branches = find_branches(own_code)
-    if not branches:
+    asked = instrumented(own_code)
+    if asked == len(own_code.functions):
         return Prepared()
-    codes = {file: list(_codes(compile(tree, file, "exec", dont_inherit=True)))
-             for file, tree in own_code.trees.items()}  # fmt: skip
-    watched = list[CodeType]()
-    for own in own_code.functions:
-        code = cast("FunctionType", own.function).__code__
-        same = [one for one in codes[own.file] if _same(one, code)]
-        if len(same) == 1 and any(isinstance(one, ast.Name) and one.id == TOOK for one in ast.walk(own.node)):
-            watched += same
-    return Prepared(branches, tuple(map(marshal.dumps, watched)))
+    watched = [
+        one
+        for file, tree in own_code.trees.items()
+        for one in _codes(compile(tree, file, "exec", dont_inherit=True))
+        if one.co_flags & inspect.CO_NEWLOCALS
+    ]
+    return Prepared(asked, tuple(map(marshal.dumps, watched)))
+
+
+@lru_cache(maxsize=8)
+def _unchanged(key: _Key) -> OwnCode:
+    return OwnCode.of(key.algorithm)
 
 
 @lru_cache(maxsize=64)
-def _paired(key: _Key, prepared: Prepared) -> tuple[tuple[FunctionType, CodeType], ...]:
+def _read(key: _Key, yes: bytes) -> tuple[Branch, ...]:
+    """Branches where these functions, which come first, ran."""
+    code = _unchanged(key)
+    ran = np.frombuffer(yes, dtype=np.bool_)[: len(code.functions)]
+    return find_branches(code, ran.tolist())
+
+
+@lru_cache(maxsize=64)
+def _paired(key: _Key, prepared: Prepared) -> tuple[tuple[FunctionType, CodeType], ...]:  # noqa: ARG001
     """Functions, each with the code that reports its branches."""
-    codes = [cast("CodeType", marshal.loads(one)) for one in prepared.codes]
-    own = functions_of(key.algorithm)
-    return tuple((function, code) for function in own for code in codes if _same(code, function.__code__))
+    codes = defaultdict[tuple[str, int], list[CodeType]](list)
+    for one in prepared.codes:
+        code = cast("CodeType", marshal.loads(one))
+        codes[_at(code)].append(code)
+    return tuple(
+        (function, code)
+        for function in living_functions()
+        for code in codes.get(_at(function.__code__), ())
+        if _same(code, function.__code__)
+    )
+
+
+def _at(code: CodeType) -> tuple[str, int]:
+    return code.co_qualname, code.co_firstlineno
 
 
 def _codes(code: CodeType) -> Generator[CodeType]:
@@ -224,5 +309,20 @@ def _codes(code: CodeType) -> Generator[CodeType]:
 
 
 def _same(one: CodeType, code: CodeType) -> bool:
-    names = "co_qualname", "co_firstlineno", "co_argcount", "co_kwonlyargcount", "co_freevars"
-    return all(cast(object, getattr(one, name)) == getattr(code, name) for name in names)
+    names = "co_argcount", "co_kwonlyargcount", "co_freevars"
+    same = code.co_filename in (one.co_filename, _COPIED) and all(
+        cast(object, getattr(one, name)) == getattr(code, name) for name in names
+    )
+    if not same or code.co_name != "<lambda>":
+        return same
+    (first, last), (from_, to) = _columns(one), _columns(code)  # there may be several in a line
+    return first <= to and from_ <= last
+
+
+def _columns(code: CodeType) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Where code begins and ends, as far as it is known."""
+    found = [(a, b, c, d) for a, c, b, d in code.co_positions() if None not in (a, b, c, d) and (b, d) != (0, 0)]
+    places = cast("list[tuple[int, int, int, int]]", found)
+    if not places:
+        return (0, 0), (2**31, 0)
+    return min(one[:2] for one in places), max(one[2:] for one in places)

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from attacks.audit.branches.code import OwnCode
-from attacks.audit.branches.levels import Level, Levels
+from attacks.audit.branches.facts import Level
+from attacks.audit.branches.found import MASK
+from attacks.audit.branches.levels import Levels
 from attacks.audit.branches.watched import Prepared, Watch, counted, in_words, watching
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
@@ -480,10 +482,6 @@ def test_code_is_its_own_again_and_sends_the_same():
     assert not watch.seen.any()
 
 
-def test_code_without_such_branches_is_not_touched():
-    assert Watch(Options()).branches == ()
-
-
 def test_a_claim_that_breaks_is_refuted_all_the_same():
     class Both(Window):
         async def besides(self, node, gradient, received, k):
@@ -497,14 +495,15 @@ def test_a_claim_that_breaks_is_refuted_all_the_same():
 
 def test_levels_follow_values_through_calls_and_containers():
     code = OwnCode.of(ByAFlag())
-    levels = Levels(code)
-    (besides,) = (one.node for one in code.functions if "ByAFlag" in one.function.__qualname__)
+    units = [one for one in code.functions if one.within is not None and one.within.name in ("Base", "ByAFlag")]
+    besides = units[-1].node
+    levels = Levels(code, units)
     state, gradient, received, k = (
         levels.of(ast.Name(name), besides) for name in ("state", "gradient", "received", "k")
     )
-    assert state is gradient is Level.PRIVATE
-    assert received is Level.VIEW
-    assert k is Level.PUBLIC
+    assert state.value is gradient.value is Level.PRIVATE
+    assert received.value is Level.VIEW
+    assert k.value is gradient.form is Level.PUBLIC
 
 
 def test_an_agent_of_the_network_that_is_not_audited_takes_no_branch_for_it():
@@ -539,11 +538,11 @@ def test_a_process_that_got_code_without_its_source_watches_it(tmp_path):
     file.write_text(OWN)
     module = owncode._from_file("", file)
     prepared = Prepared.of(module.Own())
-    assert len(prepared.branches) == 1
+    assert prepared.asked == 2  # whether `run` ran, and its test
     copied = cloudpickle.loads(cloudpickle.dumps(module.Own))()
     assert not Path(type(copied).run.__code__.co_filename).is_file()
     watch, before = Watch(copied, prepared), type(copied).run.__code__
     with watching(watch), counted():
         assert type(copied).run.__code__ is not before
-        watch.took(0, True, False)
-    assert watch.seen.tolist() == [[False, True]]
+        watch.took(0, True, MASK)
+    assert watch.seen.tolist() == [[False, True, True], [False, False, False]]
