@@ -20,8 +20,9 @@ from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
-from attacks.audit.memory import installed, of_library
+from attacks.audit.memory import of_library
 from netsim.algorithms import Algorithm
+from netsim.own import is_own
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 UNKNOWN: Any = object()
@@ -195,7 +196,7 @@ def _imported(tree: ast.Module, package: str) -> Iterator[str]:
 def _load(name: str) -> None:
     try:
         found = None if name in sys.modules else importlib.util.find_spec(name)
-        if found is not None and found.origin and found.origin.endswith(".py") and not installed(found.origin):
+        if found is not None and found.origin and found.origin.endswith(".py") and is_own(found.origin):
             importlib.import_module(name)
     except Exception:  # then the run does not get at it either
         return
