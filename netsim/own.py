@@ -93,7 +93,10 @@ def stated(algorithm: object, name: str, *facts: object) -> Any:
         if own is None and (code is None or not is_own(code.co_filename)):
             raise
         place = _defined(algorithm, name) if own is None else (Path(own[0].f_code.co_filename).name, own[1])
-        why = f"{type(error).__name__}: {error}{_as_set(algorithm, isinstance(error, ArithmeticError | ValueError))}"
+        of_numbers = isinstance(error, ArithmeticError | ValueError)
+        why = f"{type(error).__name__}: {error}{_as_set(algorithm, of_numbers)}"
+        if of_numbers and name.startswith("claim") and facts and facts[-1] == 0:
+            why += " with delta = 0: return None there, or hand it a delta > 0"
         raise ScenarioError(f"{name}()", label, why, _form_of(name), *place) from error
     if inspect.iscoroutine(found):
         found.close()

@@ -25,6 +25,7 @@ from scenarios.build.duration import Cost, Progress, Silent, audit_cost, cost
 from scenarios.build.inference import check_attacks, check_worlds
 from scenarios.build.problem import AnyLogistic, Ownership, curvature_of, farthest, gradient_change, in_words, posed
 from scenarios.schema import AlgorithmSpec, Ground, Scenario
+from scenarios.schema.algorithms import MONITOR_DELTA
 from scenarios.schema.scenario import GradientChange
 from scenarios.schema.spec import built
 
@@ -32,8 +33,6 @@ OFFSET = 2.0
 """The default pair's gradient moves by tanh 2, that is by 96 %, of what it may at the public x = 0."""
 LOGISTIC = ("logistic", "nonconvex_logistic")
 """Kinds whose gradient one record moves by no more than its norm."""
-MONITOR_DELTA = 1e-3
-"""δ at which a claim is evaluated where the scenario names none."""
 
 
 @dataclass(frozen=True)

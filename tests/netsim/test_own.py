@@ -62,6 +62,10 @@ def claimed(tmp_path, body, head="def claim(self, adjacency, setting, delta):"):
             "return self.nothing",
             "sound.py:13: claim() = 'Sound': AttributeError: 'Sound' object has no attribute 'not",
         ),
+        (
+            "return Claim(1 / delta, delta, 'T', adjacency, 'l2')",
+            "sound.py:13: claim() = 'Sound': ZeroDivisionError: float division by zero with delta = 0: return None",
+        ),
         ("return {}['a']", "sound.py:13: claim() = 'Sound': KeyError: 'a'; allowed: def claim(self, adjacency, sett"),
         ("import sys; sys.exit(3)", "sound.py:13: claim() = 'Sound': SystemExit: 3; allowed: def claim("),
         ("return Claim(1.0, 0.0, 'T', adjacency, 'l9')", "sound.py:13: claim.norm = 'l9': no norm of a claim"),
