@@ -333,8 +333,11 @@ def _pair(scenario: Scenario, problem: Problem) -> Pair:
         how = in_words(change.direction, slope, other, change.norm)
         return Pair(agent, (own, other), f"the gradient of agent {agent} {how}")
     if not isinstance(own, AnyLogistic):
-        why = "records and labels are exchanged in logistic losses only"
-        raise ScenarioError("problem.kind", scenario.problem.kind, why, "a logistic kind, or adjacency: {change: …}")
+        why = (
+            f"records and labels are exchanged in logistic losses only, and problem.kind is {scenario.problem.kind!r}"
+        )
+        allowed = "{change: 1} (by how much a gradient may differ; any number), or a logistic problem.kind"
+        raise ScenarioError("audit.adjacency", spec.adjacency, why, allowed)
     if spec.adjacency == "agent":
         flipped = replace(own, labels=-own.labels)
         return Pair(agent, (own, flipped), f"all labels of agent {agent} flipped")
