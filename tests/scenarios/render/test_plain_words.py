@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from attacks.audit.verdict import BROKEN, cause, judge
-from scenarios.render import plain_words, terminal, verdicts
+from scenarios.render import plain_words, sentences, terminal, verdicts
 from scenarios.render.page.report import page
 from scenarios.results import findings
 from scenarios.results.audit import AuditResult
+from scenarios.results.base import Refused
 from tests.scenarios.filled import filled, tree
 from tests.scenarios.render.page.test_report import Page, alone, sample
 
@@ -156,6 +157,22 @@ def test_noise_of_another_norm_is_named_where_a_claim_is_false(verdict, laws, no
     why = plain_words.why(results, results.algorithms[0])
     assert ("noise protects changes" in why) is bool(said)
     assert said in why
+
+
+@pytest.mark.parametrize("clipped", [True, False])
+def test_a_probe_behind_a_clip_does_not_contradict_a_bound(clipped):
+    """What is sent is affine in the clipped gradients, and not in the gradients."""
+    what = "its gradients, clipped" if clipped else "its gradients or proximal points"
+    results = of_verdict(
+        "proven", bound={"epsilon": 0.9, "conditions": [f"what it sends is an affine function of {what}"]}
+    )
+    refused = Refused(
+        refused="what agent 0 sends as 'x' is no affine function of its gradients: a probe cannot invert it."
+    )
+    entry = replace(results.algorithms[0], gradients=refused)
+    said = " ".join(sentences.ran(results, entry))
+    assert ("'x' shows gradients only after a clip: a probe cannot invert it." in said) is clipped
+    assert ("is no affine function" in said) is not clipped
 
 
 def test_a_search_that_ended_at_a_leak_says_nothing_of_bounds():
