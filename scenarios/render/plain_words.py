@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import cast
 
 from attacks.audit.verdict import BROKEN, NOTHING_CLAIMED, cause
-from netsim.claims import SYMBOLS, UNCLAIMED, Norm
+from netsim.claims import BY_HAND, SYMBOLS, UNCLAIMED, Norm
 from scenarios.render.sentences import ELSEWHERE, moment, word
 from scenarios.results import findings
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import Entry
 from scenarios.results.numbers import at_least, exact, percent, show
 from scenarios.results.tree import AlgorithmResult, Results
+from scenarios.schema.algorithms import MONITOR_DELTA
 
 EPSILONS = {
     "ε claimed": "the promise of the paper's formula or of the author",
@@ -64,6 +65,7 @@ def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
     by = "nothing is claimed"
     if audit.epsilon_claimed is not None:
         by = f"promised{f' ({claim.source})' * bool(claim.source)}, at δ = {show(claim.delta)}"
+        by += ", the default" * (entry.kind == "python" and claim.norm != BY_HAND and claim.delta == MONITOR_DELTA)
     found = "computed: what the two data sets below really lose"
     if ends.known and math.isinf(ends.upper) and math.isfinite(ends.lower):
         found += " (∞: no upper end is proven)"

@@ -227,6 +227,14 @@ def test_the_cause_is_the_reason_without_what_stands_beside_it(upper):
     assert cause(open_above.reason).endswith("may cost more.") is (upper > 2)
 
 
+@pytest.mark.parametrize(
+    ("delta", "norm", "default"), [(1e-3, "ℓ2", True), (1e-5, "ℓ2", False), (1e-3, "no norm of its own", False)]
+)
+def test_a_delta_that_nobody_named_is_called_the_default(delta, norm, default):
+    found = of_verdict("consistent", epsilon_claimed=1.0, claim={"delta": delta, "norm": norm})
+    assert plain_words.epsilon_rows(found.algorithms[0])[0][2].endswith(", the default") is default
+
+
 def test_no_claim_that_is_not_there_is_spoken_of():
     results = of_verdict("unprotected", epsilon_claimed=None)
     assert plain_words.says(results.algorithms[0]) == "Private data leaves in a message without noise: ε is ∞."
