@@ -80,8 +80,10 @@ def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
 def pair(audit: AuditResult) -> list[tuple[str, str]]:
     """The two data sets that were compared, and which the claim allows: a term and its words each."""
     described, search = audit.pair, audit.search
-    if search is not None and math.isinf(search.winner.epsilon):  # no bound of other pairs was looked for
-        described = f"{search.winner.description} (nothing costs more, so the search for a pair ended there)"
+    found = None if search is None else search.winner
+    if found is not None and math.isinf(found.epsilon) and described != found.description:
+        # no bound of other pairs was looked for
+        described = f"{found.description} (nothing costs more, so the search for a pair ended there)"
     used = "" if audit.change_used is None else f"; this pair uses {percent(audit.change_used)} of that"
     return [
         ("data sets", f"{findings.capitalized(described)}."),
