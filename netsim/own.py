@@ -12,8 +12,8 @@ import reprlib
 import sysconfig
 import traceback
 import warnings
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from functools import cache
 from numbers import Real
@@ -93,7 +93,10 @@ def stated(algorithm: object, name: str, *facts: object) -> Any:
         if own is None and (code is None or not is_own(code.co_filename)):
             raise
         place = _defined(algorithm, name) if own is None else (Path(own[0].f_code.co_filename).name, own[1])
-        why = f"{type(error).__name__}: {error}{_as_set(algorithm, isinstance(error, ArithmeticError | ValueError))}"
+        of_numbers = isinstance(error, ArithmeticError | ValueError)
+        why = f"{type(error).__name__}: {error}{_as_set(algorithm, of_numbers)}"
+        if of_numbers and name.startswith("claim") and facts and facts[-1] == 0:
+            why += " with delta = 0: return None there, or hand it a delta > 0"
         raise ScenarioError(f"{name}()", label, why, _form_of(name), *place) from error
     if inspect.iscoroutine(found):
         found.close()
@@ -138,11 +141,14 @@ def _defined(of: object, name: str) -> tuple[str | None, int | None]:
 
 
 def check_own(algorithm: Algorithm) -> None:
-    """Raise a `ScenarioError` for an algorithm that cannot be run: parameters of other types than annotated, and a
-    `run` that does not take a node."""
+    """Raise a `ScenarioError` for an algorithm that cannot be run: parameters of other types than annotated, a `run`
+    that does not take a node, and a message that is made and never sent, for want of an `await`."""
     check_types(algorithm, arrays=True)
     if why := _unfit(type(algorithm)):
         raise ScenarioError("run", type(algorithm).__name__, why, RUN, *_defined(algorithm, "run"))
+    for name, file, line, call in _thrown_away(type(algorithm)):
+        why = f"is an `await` missing? {call}(...) is a coroutine, and nothing happens"
+        raise ScenarioError(name, type(algorithm).__name__, why, f"await {call}(...)", Path(file).name, line)
 
 
 @cache
@@ -289,6 +295,37 @@ def await_hint(error: BaseException) -> str:
     call = _forgotten_call("".join(linecache.getlines(file)), line)
     at, called = (line, "what is used there") if call is None else (call.lineno, f"{ast.unparse(call.func)}(...)")
     return f"{Path(file).name}:{at}: is an `await` missing? {called} is a coroutine"
+
+
+@cache
+def _thrown_away(kind: type) -> list[tuple[str, str, int, str]]:
+    """Calls of a node's coroutines in the methods of somebody's own class that are statements of their own, without
+    `await`: method, file, line, and what is called. Python only warns of these, at a time of its own."""
+    found: list[tuple[str, str, int, str]] = []
+    for method in (value for one in kind.__mro__ for value in vars(one).values()):
+        code = getattr(method, "__code__", None)
+        if not isinstance(code, CodeType) or not is_own(code.co_filename):
+            continue
+        linecache.checkcache(code.co_filename)
+        with suppress(SyntaxError):
+            for one in ast.walk(ast.parse("".join(linecache.getlines(code.co_filename)))):
+                first = min(
+                    (by.lineno for by in getattr(one, "decorator_list", [])), default=getattr(one, "lineno", 0)
+                )
+                if isinstance(one, FUNCTIONS) and (one.name, first) == (code.co_name, code.co_firstlineno):
+                    found += [(code.co_name, code.co_filename, *call) for call in _bare_calls(one)]
+    return found
+
+
+def _bare_calls(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[int, str]]:
+    """Line and name of each such call on an argument of the function that is a node by its name or annotation."""
+    given = [(one.arg, "" if one.annotation is None else ast.unparse(one.annotation)) for one in function.args.args]
+    nodes = {name for name, kind in given if name == "node" or "Node" in kind}
+    nodes |= {name for name, _ in given[1:2] if function.name == "run"}
+    for one in ast.walk(function):
+        call = one.value.func if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) else None
+        if isinstance(call, ast.Attribute) and call.attr in OFFERED and ast.unparse(call.value) in nodes:
+            yield call.lineno, ast.unparse(call)
 
 
 def _forgotten_call(text: str, line: int) -> ast.Call | None:

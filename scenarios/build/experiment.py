@@ -25,6 +25,7 @@ from scenarios.build.duration import Cost, Progress, Silent, audit_cost, cost
 from scenarios.build.inference import check_attacks, check_worlds
 from scenarios.build.problem import AnyLogistic, Ownership, curvature_of, farthest, gradient_change, in_words, posed
 from scenarios.schema import AlgorithmSpec, Ground, Scenario
+from scenarios.schema.algorithms import MONITOR_DELTA
 from scenarios.schema.scenario import GradientChange
 from scenarios.schema.spec import built
 
@@ -32,8 +33,6 @@ OFFSET = 2.0
 """The default pair's gradient moves by tanh 2, that is by 96 %, of what it may at the public x = 0."""
 LOGISTIC = ("logistic", "nonconvex_logistic")
 """Kinds whose gradient one record moves by no more than its norm."""
-MONITOR_DELTA = 1e-3
-"""δ at which a claim is evaluated where the scenario names none."""
 
 
 @dataclass(frozen=True)
@@ -334,8 +333,11 @@ def _pair(scenario: Scenario, problem: Problem) -> Pair:
         how = in_words(change.direction, slope, other, change.norm)
         return Pair(agent, (own, other), f"the gradient of agent {agent} {how}")
     if not isinstance(own, AnyLogistic):
-        why = "records and labels are exchanged in logistic losses only"
-        raise ScenarioError("problem.kind", scenario.problem.kind, why, "a logistic kind, or adjacency: {change: …}")
+        why = (
+            f"records and labels are exchanged in logistic losses only, and problem.kind is {scenario.problem.kind!r}"
+        )
+        allowed = "{change: 1} (by how much a gradient may differ; any number), or a logistic problem.kind"
+        raise ScenarioError("audit.adjacency", spec.adjacency, why, allowed)
     if spec.adjacency == "agent":
         flipped = replace(own, labels=-own.labels)
         return Pair(agent, (own, flipped), f"all labels of agent {agent} flipped")

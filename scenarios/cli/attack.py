@@ -380,7 +380,8 @@ def _views(
         terminal.write_result(found)
     else:
         claim = subject.simulation.claim(experiment.adjacency, 1, subject.delta)
-        _print(found, subject, listener, pure=claim is not None and claim.delta == 0)
+        pure = claim is not None and claim.delta == 0
+        _print(found, subject, listener, pure=pure, needed=_needed(found, experiment))
     if out is not None:
         _write(found, experiment, listener, out)
         terminal.apart(as_json).print(f"In {out}: pairs.csv, pairs.parquet, figures", highlight=False)
@@ -399,7 +400,24 @@ def _unpriced(experiment: "Experiment", subject: "Subject", error: AttackError) 
     return ScenarioError("--algorithm", subject.spec.name, f"has no price of its views: {error}", allowed)
 
 
-def _print(found: "ViewPrices", subject: "Subject", listener: int | None, *, pure: bool) -> None:
+def _needed(found: "ViewPrices", experiment: "Experiment") -> list[str]:
+    """What an exact price of each view takes, and is not there."""
+    from scenarios.schema.scenario import GradientChange
+
+    rests, audit = " ".join(found.conditions), experiment.scenario.audit
+    quadratic = experiment.scenario.problem.kind in ("ridge", "lasso")
+    stated = audit is not None and isinstance(audit.adjacency, GradientChange)
+    return [
+        *["Gaussian noise"] * ("Gaussian noise of its own" not in rests),
+        *["gradients that are not clipped"] * ("its gradients, clipped" in rests),
+        *["quadratic objectives (-o problem.kind=ridge)"] * (not quadratic),
+        *["a stated change (-o 'audit.adjacency={change: 1}')"] * (not stated),
+    ]
+
+
+def _print(
+    found: "ViewPrices", subject: "Subject", listener: int | None, *, pure: bool, needed: Sequence[str]
+) -> None:
     from scenarios.render.sentences import by_hops, searched
     from scenarios.results.numbers import between, show
 
@@ -418,7 +436,7 @@ def _print(found: "ViewPrices", subject: "Subject", listener: int | None, *, pur
     if found.unpriced_code is not None:
         terminal.line(found.unpriced_code, soft_wrap=False)
     if (most := _by_victim(pairs)) is not None:
-        _print_bounds(found, most)
+        _print_bounds(found, most, needed)
         return
     if n <= MOST_COLUMNS:
         table = Table(box=None, padding=(0, 1))
@@ -463,8 +481,8 @@ def _by_victim(pairs: "ViewPrices.PairPrices") -> list[float] | None:
     return [high for ends in found for _, high in ends]
 
 
-def _print_bounds(found: "ViewPrices", most: list[float]) -> None:
-    """What anybody learns at most, why nothing more is known, and what would have a price of its own."""
+def _print_bounds(found: "ViewPrices", most: list[float], needed: Sequence[str]) -> None:
+    """What anybody learns at most, why nothing more is known, and what is `needed` for a price of each view."""
     from scenarios.results.numbers import show
 
     same = len(set(map(str, most))) == 1
@@ -477,11 +495,11 @@ def _print_bounds(found: "ViewPrices", most: list[float]) -> None:
         )
     )
     why, *others = found.conditions
+    ways = "; or ".join([*([", ".join(needed)] if needed else []), "gossip after noise"])
     for text in (
         f"Known is what who sees all that an agent sends learns at most, of {each}.",
         f"Why: {why.partition(': ')[2]}.",
-        "To get an exact ε of each pair: Gaussian noise, quadratic objectives (-o problem.kind=ridge) and "
-        "-o 'audit.adjacency={change: 1}'; or gossip after noise. An example: netsim views price-of-a-view",
+        f"To get an exact ε of each pair: {ways}. An example: netsim views price-of-a-view",
         "It rests on:",
         *(f"• {one}" for one in others),
     ):

@@ -76,7 +76,11 @@ def _audit(
     ] = None,
     delta: Annotated[
         float | None,
-        bounded(0, 0.999, help="The δ of that claim (default: 0), or that `claim()` is handed (default: 0.001)."),
+        bounded(
+            0,
+            0.999,
+            help="The δ of that claim (default: 0), or that `claim()` is handed (default, and for 0: 0.001).",
+        ),
     ] = None,
     trials: Annotated[int | None, bounded(50, None, help="Transcripts of each world. Default: 2000.")] = None,
     confidence: Annotated[

@@ -5,15 +5,17 @@ import math
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from attacks.audit.verdict import BROKEN, NOTHING_CLAIMED, cause
-from netsim.claims import UNCLAIMED
+from netsim.claims import BY_HAND, SYMBOLS, UNCLAIMED, Norm
 from scenarios.render.sentences import ELSEWHERE, moment, word
 from scenarios.results import findings
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import Entry
 from scenarios.results.numbers import at_least, exact, percent, show
 from scenarios.results.tree import AlgorithmResult, Results
+from scenarios.schema.algorithms import MONITOR_DELTA
 
 EPSILONS = {
     "ε claimed": "the promise of the paper's formula or of the author",
@@ -63,6 +65,7 @@ def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
     by = "nothing is claimed"
     if audit.epsilon_claimed is not None:
         by = f"promised{f' ({claim.source})' * bool(claim.source)}, at δ = {show(claim.delta)}"
+        by += ", the default" * (entry.kind == "python" and claim.norm != BY_HAND and claim.delta == MONITOR_DELTA)
     found = "computed: what the two data sets below really lose"
     if ends.known and math.isinf(ends.upper) and math.isfinite(ends.lower):
         found += " (∞: no upper end is proven)"
@@ -76,9 +79,14 @@ def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
 
 def pair(audit: AuditResult) -> list[tuple[str, str]]:
     """The two data sets that were compared, and which the claim allows: a term and its words each."""
+    described, search = audit.pair, audit.search
+    found = None if search is None else search.winner
+    if found is not None and math.isinf(found.epsilon) and described != found.description:
+        # no bound of other pairs was looked for
+        described = f"{found.description} (nothing costs more, so the search for a pair ended there)"
     used = "" if audit.change_used is None else f"; this pair uses {percent(audit.change_used)} of that"
     return [
-        ("data sets", f"{findings.capitalized(audit.pair)}."),
+        ("data sets", f"{findings.capitalized(described)}."),
         ("allowed", f"{findings.capitalized(audit.allowed)}{used}."),
     ]
 
@@ -95,6 +103,7 @@ def why(results: Results, entry: AlgorithmResult) -> str:
     if audit.epsilon_claimed is None and audit.verdict in BROKEN:
         conditions = "; ".join(one for one in audit.claim.failed_conditions if one != UNCLAIMED)
         parts = [f"Nothing is claimed{f' ({conditions})' if conditions else ''}.", *parts]
+    parts += _mistaken_norm(audit) if audit.verdict == "refuted" else []
     over, spec = entry.over_time, results.scenario.audit
     if over is not None and over.exceeds_from is not None and audit.verdict == "refuted":
         parts.append(f"It is exceeded {moment(over, over.exceeds_from, 'from {} on')}.")
@@ -102,6 +111,16 @@ def why(results: Results, entry: AlgorithmResult) -> str:
         parts.append(f"The audit ended after {audit.trials:,} of {spec.trials:,} transcripts: refuted.")
     parts += [audit.besides] if audit.besides else []
     return " ".join(parts)
+
+
+def _mistaken_norm(audit: AuditResult) -> list[str]:
+    """A sentence where all noise protects changes in one norm, and the claim counts them in one that is smaller."""
+    laws = {one.where.mechanism.rpartition(" ")[2] for one in audit.loss_breakdown.releases if one.where}
+    order, norm = [*SYMBOLS.values()], SYMBOLS.get(cast("Norm", audit.claim.norm), audit.claim.norm)
+    for law, protects in (("Laplace", "ℓ1"), ("Gaussian", "ℓ2")):
+        if laws and all(one.endswith(law) for one in laws) and norm in order[order.index(protects) + 1 :]:
+            return [f"{law} noise protects changes in {protects}; the claim counts them in {norm}."]
+    return []
 
 
 # ── what to do next ─────────────────────────────────────────────────────────────────────────────────────
@@ -117,10 +136,11 @@ def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = 
     own = entry.kind == "python"
     most = audit.bound.epsilon if audit.bound is not None else math.inf
     if audit.verdict == "unprotected":
-        name = next((one.name for one in audit.unprotected_fields if one.name), "")
-        found.append(_Step(f"Add noise to {f'‘{name}’' if name else 'that message'}, or do not send it"))
+        found.append(_Step(_protect(audit)))
     elif audit.verdict == "refuted":
-        costs = f"a claim of ε = {_above(most)} would hold" if 0 < most < math.inf else "claim more"
+        known = max(audit.epsilon_exact.lower, audit.epsilon_audited)
+        costs = f"at least ε = {_above(known)}" if 0 < known < math.inf else "claim more"
+        costs = f"a claim of ε = {_above(most)} would hold" if 0 < most < math.inf else costs
         found.append(_Step(f"Claim what is true: {costs}; or use more noise"))
     elif audit.verdict == "vacuous":
         found.append(_Step("Use more noise or fewer rounds, until the claim is small enough to mean something"))
@@ -129,6 +149,7 @@ def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = 
     elif audit.verdict == "no claim" and own:
         found.append(_Step("Test a number", "--epsilon E, or write its claim()"))
     if audit.verdict in ("consistent", "underpowered"):
+        found += _as_made(audit) if own else []
         found += _harder(results, audit)
     return found + (_elsewhere(results, audit) if own and audit.verdict not in BROKEN else [])
 
@@ -145,6 +166,24 @@ def _above(epsilon: float) -> str:
     return show(math.ceil(epsilon / unit - 1e-9) * unit)
 
 
+def _protect(audit: AuditResult) -> str:
+    """What a message without protection needs, the first that everybody sees: noise, or noise of its own."""
+    fields = sorted(audit.unprotected_fields, key=lambda one: one.granted)
+    name = next((one.name for one in fields if one.name), "")
+    field = f"‘{name}’" if name else "that message"
+    if any(one.cause == "too little noise" for one in fields if not one.granted):
+        return f"Draw fresh noise for each message: {field} has noise that other messages have too, or that cancels"
+    return f"Add noise to {field}, or do not send it"
+
+
+def _as_made(audit: AuditResult) -> list[_Step]:
+    """To send releases as they were made, where one goes into another number: that alone has a bound of all pairs."""
+    inside = (one.where.inside for one in audit.loss_breakdown.releases if one.where and not one.where.carriers)
+    name = next((one.name for one in inside if one), "x")
+    words = f"Privatize the very numbers that you send: sent = node.privatize(…); await node.exchange({name}=sent)"
+    return [] if audit.loss_breakdown.hidden is None else [_Step(f"{words}. Then ε can be exact and proven")]
+
+
 def _harder(results: Results, audit: AuditResult) -> list[_Step]:
     """The same claim, tried harder."""
     spec, found = results.scenario.audit, list[_Step]()
@@ -158,7 +197,7 @@ def _harder(results: Results, audit: AuditResult) -> list[_Step]:
 def _elsewhere(results: Results, audit: AuditResult) -> list[_Step]:
     """Other data sets, and another agent; a proof is of all of these within the adjacency, and of every agent."""
     spec, found = results.scenario.audit, list[_Step]()
-    if spec is None or spec.adjacency != "agent":
+    if spec is None or spec.adjacency == "record":
         found.append(_Step("Let all data of the agent differ, in place of one record", "-o audit.adjacency=agent"))
     if audit.verdict == "proven":
         return found

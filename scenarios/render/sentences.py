@@ -1,6 +1,7 @@
 """Results in words, for terminal and page alike: verdicts, headline, cautions, and what attacks found."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -58,6 +59,7 @@ _SYMBOLS = {"bad": "✕", "open": "?", "fair": "≈", "good": "✓", "none": "�
 _REBUILT_SKILL = 0.999
 _ROUNDING = 1e-9
 """Seconds below which computing takes no time."""
+_NOT_AFFINE = re.compile(r"is no affine function of (?:its|the|agent \d+'s) gradients(?:, before any clip of these)?")
 _MOST_HOPS = 6
 """Distances of which the terminal has a line's part."""
 _MOST_VIEWS = 6
@@ -234,7 +236,10 @@ def ran(results: Results, entry: AlgorithmResult) -> list[str]:
     for one in entry.outside_programs:
         word = {True: "follows the algorithm", False: "does not follow the algorithm", None: "was not judged"}
         lines.append(f"Agent {one.agent}, `{one.program}`, {word[one.follows]}: {one.reason}.")
-    lines += [*gradients(entry.gradients, findings.listener(results)), *traffic(entry.traffic_analysis)]
+    inferred = entry.gradients
+    if isinstance(inferred, Refused) and isinstance(entry.audit, AuditResult):
+        inferred = Refused(refused=_behind_a_clip(inferred.refused, entry.audit))
+    lines += [*gradients(inferred, findings.listener(results)), *traffic(entry.traffic_analysis)]
     lines += filter(None, [findings.deadline_note(results, entry)])
     return [*lines, *images(entry.images), *attacked.lines(entry)]
 
@@ -271,8 +276,14 @@ def games(audit: AuditResult) -> list[str]:
         if game:
             proved.append(f"{what} ε ≥ {show(game.epsilon_audited)}")
         elif refused:
-            proved.append(f"{what} nothing ({refused.rstrip('.')})")
+            proved.append(f"{what} nothing ({_behind_a_clip(refused.rstrip('.'), audit)})")
     return [f"Games: {', '.join(proved)}."]
+
+
+def _behind_a_clip(refused: str, audit: AuditResult) -> str:
+    """Why a probe finds no gradients, where a bound says that what is sent is affine in them once clipped."""
+    clipped = audit.bound is not None and any("its gradients, clipped" in one for one in audit.bound.conditions)
+    return _NOT_AFFINE.sub("shows gradients only after a clip", refused) if clipped else refused
 
 
 def over_time(found: OverTime | None) -> str | None:

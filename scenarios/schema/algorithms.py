@@ -38,6 +38,8 @@ from scenarios.schema.spec import (
 )
 from scenarios.schema.world import CodecSpec
 
+MONITOR_DELTA = 1e-3
+"""δ at which a claim is evaluated where the scenario names none."""
 REMEDY = "noise given outright, or conditions that hold (of a constant change: audit: {adjacency: {change: …}})"
 
 

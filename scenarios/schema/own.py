@@ -18,7 +18,7 @@ from netsim.own import claimed
 from netsim.schedules import Schedule
 from scenarios.files.document import Tree
 from scenarios.schema import own_code as owncode
-from scenarios.schema.algorithms import AlgorithmModel, ClipSpec, Ground, ScheduleSpec, schedule
+from scenarios.schema.algorithms import MONITOR_DELTA, AlgorithmModel, ClipSpec, Ground, ScheduleSpec, schedule
 from scenarios.schema.spec import Model, NonNegative, Share, Words, kinds_of
 
 FIELD = "algorithm.parameters"
@@ -76,7 +76,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
 
     def _claims(self, made: Algorithm, ground: Ground) -> None:
         """Ask for the claim once, before anything runs: a `ScenarioError` says where its code goes wrong."""
-        facts = ground.adjacency, ground.setting(made.horizon or 1), self.delta or 0.0
+        facts = ground.adjacency, ground.setting(made.horizon or 1), self.delta or MONITOR_DELTA
         try:
             claimed(made, "claim", *facts)
         except ScenarioError:

@@ -62,6 +62,10 @@ def claimed(tmp_path, body, head="def claim(self, adjacency, setting, delta):"):
             "return self.nothing",
             "sound.py:13: claim() = 'Sound': AttributeError: 'Sound' object has no attribute 'not",
         ),
+        (
+            "return Claim(1 / delta, delta, 'T', adjacency, 'l2')",
+            "sound.py:13: claim() = 'Sound': ZeroDivisionError: float division by zero with delta = 0: return None",
+        ),
         ("return {}['a']", "sound.py:13: claim() = 'Sound': KeyError: 'a'; allowed: def claim(self, adjacency, sett"),
         ("import sys; sys.exit(3)", "sound.py:13: claim() = 'Sound': SystemExit: 3; allowed: def claim("),
         ("return Claim(1.0, 0.0, 'T', adjacency, 'l9')", "sound.py:13: claim.norm = 'l9': no norm of a claim"),
@@ -196,10 +200,18 @@ def test_a_forgotten_await_is_said_once_and_python_adds_nothing(tmp_path, line, 
     assert [str(one.message) for one in warned] == []
 
 
+@pytest.mark.parametrize("line", ["node.exchange(x=x)", "for _ in range(2): node.gradient(x); x = x"])
+def test_a_call_whose_answer_is_not_used_is_told_before_the_run(tmp_path, line):
+    """Without `await` the run would end, and nothing would have been sent."""
+    with pytest.raises(
+        ScenarioError, match=r"sound.py:12: algorithm.run = 'Sound': is an `await` missing\? node.*\("
+    ):
+        run(tmp_path, line)
+
+
 def test_what_no_error_says_python_says(tmp_path):
-    """A call whose answer is not used, without `await`: the run ends, and nothing was sent."""
     with pytest.warns(RuntimeWarning, match="coroutine 'LiveNode.exchange' was never awaited"):
-        run(tmp_path, "node.exchange(x=x)")
+        run(tmp_path, "_ = node.exchange(x=x)")
 
 
 def test_shipped_code_is_nobodys_own():

@@ -86,7 +86,7 @@ def test_other_losses_are_bounded_by_the_door():
         f"Known is what who sees all that an agent sends learns at most, of every agent's data: ε ≤ {bound}." in said
     )
     assert "Why: agent 0's objective is not quadratic" in said
-    assert "-o problem.kind=ridge" in said
+    assert "exact ε of each pair: quadratic objectives (-o problem.kind=ridge); or gossip after noise. An" in said
     assert "…" not in said  # no matrix that repeats it
 
 
@@ -94,7 +94,7 @@ def test_bounds_of_agents_that_differ_are_told_apart(capsys):
     ends = {"lower": ((0, 0), (0, 0)), "upper": ((0, 2.0), (3.0, 0)), "hops": ((0, 1), (1, 0))}
     pairs = SimpleNamespace(**ends)
     assert attack._by_victim(pairs) == [2.0, 3.0]
-    attack._print_bounds(SimpleNamespace(conditions=("bounded: it is not quadratic", "routes")), [2.0, 3.0])
+    attack._print_bounds(SimpleNamespace(conditions=("bounded: it is not quadratic", "routes")), [2.0, 3.0], [])
     assert "of agent 0's data: ε ≤ 2; agent 1's data: ε ≤ 3." in " ".join(capsys.readouterr().out.split())
     priced = SimpleNamespace(**ends | {"lower": ((0, 2.0), (3.0, 0))})
     assert attack._by_victim(priced) is None

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from attacks.audit.verdict import BROKEN, cause, judge
-from scenarios.render import plain_words, terminal, verdicts
+from scenarios.render import plain_words, sentences, terminal, verdicts
 from scenarios.render.page.report import page
 from scenarios.results import findings
 from scenarios.results.audit import AuditResult
+from scenarios.results.base import Refused
 from tests.scenarios.filled import filled, tree
 from tests.scenarios.render.page.test_report import Page, alone, sample
 
@@ -102,6 +103,97 @@ def test_a_refuted_claim_is_told_what_would_hold():
     assert "ε = 1.24 would hold" in step.words  # never below the bound
 
 
+def words_of(verdict: str, **audit: Any) -> str:
+    """The steps of these results in words, as one text."""
+    return "; ".join(one.words for one in plain_words.all_steps(of_verdict(verdict, **audit)))
+
+
+def release(mechanism: str, **place: Any) -> dict[str, Any]:
+    return {"where": {"mechanism": mechanism, "scale": [1.0, 1.0]} | place}
+
+
+def test_a_refuted_claim_without_a_bound_is_told_what_is_known():
+    words = words_of("refuted", epsilon_exact={"lower": 13.641}, epsilon_audited=2.0)
+    assert "Claim what is true: at least ε = 13.7; or use more noise" in words
+
+
+@pytest.mark.parametrize(
+    ("cause", "granted", "says"),
+    [
+        ("value", False, "Add noise to ‘x’, or do not send it"),
+        ("too little noise", False, "Draw fresh noise for each message: ‘x’ has noise that other messages have too"),
+        ("too little noise", True, "Add noise to ‘other’, or do not send it"),  # of who knows more than the wire
+    ],
+)
+def test_noise_that_is_used_twice_is_to_be_drawn_afresh(cause, granted, says):
+    fields = [{"name": "x", "cause": cause, "granted": granted}]
+    fields += [{"name": "other", "cause": "value"}] if granted else []
+    assert says in words_of("unprotected", unprotected_fields=fields)
+
+
+@pytest.mark.parametrize("hidden", [None, {"count": 1}])
+def test_noise_inside_what_is_sent_is_to_be_in_all_of_it(hidden):
+    place = {"carriers": [], "inside": {"name": "y"}}
+    breakdown = {"hidden": hidden, "releases": [release("Gaussian", **place)]}
+    first = plain_words.all_steps(of_verdict("consistent", loss_breakdown=breakdown))[0].words
+    assert ("node.exchange(y=sent). Then ε can be exact" in first) is (hidden is not None)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "laws", "norm", "said"),
+    [
+        ("refuted", ["Laplace"], "ℓ2", "Laplace noise protects changes in ℓ1; the claim counts them in ℓ2."),
+        ("refuted", ["UniformLaplace", "Laplace"], "l2", "Laplace noise protects changes in ℓ1"),
+        ("refuted", ["Gaussian"], "linf", "Gaussian noise protects changes in ℓ2; the claim counts them in ℓ∞."),
+        ("refuted", ["Gaussian"], "l1", ""),  # ‖v‖₂ ≤ ‖v‖₁: such a claim errs on the safe side
+        ("refuted", ["Laplace"], "ℓ1", ""),
+        ("refuted", ["Laplace", "Gaussian"], "ℓ2", ""),
+        ("consistent", ["Laplace"], "ℓ2", ""),
+    ],
+)
+def test_noise_of_another_norm_is_named_where_a_claim_is_false(verdict, laws, norm, said):
+    audit = {"claim": {"norm": norm}, "loss_breakdown": {"releases": [release(one) for one in laws]}}
+    results = of_verdict(verdict, **audit)
+    why = plain_words.why(results, results.algorithms[0])
+    assert ("noise protects changes" in why) is bool(said)
+    assert said in why
+
+
+@pytest.mark.parametrize("clipped", [True, False])
+def test_a_probe_behind_a_clip_does_not_contradict_a_bound(clipped):
+    """What is sent is affine in the clipped gradients, and not in the gradients."""
+    what = "its gradients, clipped" if clipped else "its gradients or proximal points"
+    results = of_verdict(
+        "proven", bound={"epsilon": 0.9, "conditions": [f"what it sends is an affine function of {what}"]}
+    )
+    refused = Refused(
+        refused="what agent 0 sends as 'x' is no affine function of its gradients: a probe cannot invert it."
+    )
+    entry = replace(results.algorithms[0], gradients=refused)
+    said = " ".join(sentences.ran(results, entry))
+    assert ("'x' shows gradients only after a clip: a probe cannot invert it." in said) is clipped
+    assert ("is no affine function" in said) is not clipped
+
+
+def test_a_search_that_ended_at_a_leak_says_nothing_of_bounds():
+    winner = {"description": "record 1 replaced", "epsilon": "inf"}
+    audit = of_verdict("unprotected", pair="record 1 replaced; no bound was seen", search={"winner": winner})
+    shown = dict(plain_words.pair(audit.algorithms[0].audit))
+    assert shown["data sets"].startswith("Record 1 replaced (nothing costs more")
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "whole"), [("record", True), ("agent", False), ({"change": 2.0, "norm": "l1"}, False)]
+)
+def test_more_data_are_to_differ_only_where_a_record_does(adjacency, whole):
+    results = alone(3)
+    results["algorithms"][0] |= {"kind": "python"}
+    results["algorithms"][0]["audit"] |= {"verdict": "consistent"}
+    results["scenario"] = results["scenario"] | {"audit": {"adjacency": adjacency}}
+    words = [one.command for one in plain_words.all_steps(tree(results))]
+    assert ("-o audit.adjacency=agent" in words) is whole
+
+
 def test_an_agent_that_is_advised_is_there():
     found = of_verdict("consistent")
     steps = [re.fullmatch(r"-o audit.agent=(\d+)", one.command) for one in plain_words.all_steps(found)]
@@ -133,6 +225,14 @@ def test_the_cause_is_the_reason_without_what_stands_beside_it(upper):
     open_above = judge(**options | {"epsilon_claimed": 1.3, "exact_estimate": 1.25, "change_used": 0.9})
     assert "Exact ε" not in cause(open_above.reason)
     assert cause(open_above.reason).endswith("may cost more.") is (upper > 2)
+
+
+@pytest.mark.parametrize(
+    ("delta", "norm", "default"), [(1e-3, "ℓ2", True), (1e-5, "ℓ2", False), (1e-3, "no norm of its own", False)]
+)
+def test_a_delta_that_nobody_named_is_called_the_default(delta, norm, default):
+    found = of_verdict("consistent", epsilon_claimed=1.0, claim={"delta": delta, "norm": norm})
+    assert plain_words.epsilon_rows(found.algorithms[0])[0][2].endswith(", the default") is default
 
 
 def test_no_claim_that_is_not_there_is_spoken_of():

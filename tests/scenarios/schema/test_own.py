@@ -128,6 +128,14 @@ def test_a_condition_of_its_own_names_the_parameter(file):
     assert refused().field == "algorithms[0].parameters.step"
 
 
+@pytest.mark.parametrize(
+    ("words", "delta"), [([], "0.001"), (["--delta", "0"], "0.001"), (["--delta", "1e-5"], "1e-05")]
+)
+def test_a_claim_is_never_handed_a_delta_of_0(file, words, delta):
+    file.write_text(MINE + "\n    def claim(self, adjacency, setting, delta):\n        raise ValueError(delta)\n")
+    cli("audit", "mine.py", "-o", "rounds=2", *words, ends=2, stderr=f"ValueError: {delta} (with rounds = 2); ")
+
+
 @pytest.mark.parametrize("words", [[], ["--json"]])
 def test_an_error_in_a_claim_is_one_line_before_anything_runs(file, tmp_path, words):
     claim = "\n    def claim(self, *_):\n        return inverse(0)\n\ndef inverse(x):\n    return 1 / x\n"

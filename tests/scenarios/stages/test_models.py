@@ -89,8 +89,8 @@ def test_a_record_of_softmax_moves_a_gradient_no_farther_than_claimed():
 @pytest.mark.parametrize(
     ("old", "new", "field"),
     [
-        ("attacks: {gradients: true}", "audit: {agent: 1, adjacency: agent}", "problem.kind"),
-        ("attacks: {gradients: true}", "audit: {agent: 1}", "problem.kind"),
+        ("attacks: {gradients: true}", "audit: {agent: 1, adjacency: agent}", "audit.adjacency"),
+        ("attacks: {gradients: true}", "audit: {agent: 1}", "audit.adjacency"),
         ("attacks: {gradients: true}", "attacks: {images: true}", "attacks.images"),
         ("classes: [0, 1, 7]", "classes: [0, 1, 0]", "problem.data.classes"),
         ("classes: [0, 1, 7]", "classes: [0]", "problem.data.classes"),
