@@ -45,6 +45,10 @@ _SIMULATED = 8
 """Ways to depart from a transcript's messages of which one each is simulated."""
 _FRESH = 16
 """Transcripts at δ > 0 that are simulated with coins that fall one way."""
+_TOSSES = 8192
+"""Tosses of one history at most: code that goes on while its coins fall the likeliest way may never end."""
+_CHEAP = 8
+"""So many tosses take the time of a message."""
 
 _MOVES, _MORE = (1.0, -1.0, 32.0, -1024.0), 16
 """Multiples of themselves by which releases are moved, to see what they have an effect on; and how many more of them
@@ -69,6 +73,8 @@ class _LikelyCoins(Coins):
 
     def toss(self, odds: Sequence[float]) -> int:
         outcomes = self._tosses.outcomes
+        if self._at >= _TOSSES:
+            raise self.refused(f"its private coins are tossed more than {_TOSSES:,} times where they fall one way")
         if max(odds) < sum(odds) and self._at == len(self._tosses.odds) == len(outcomes):
             outcomes.append(odds.index(max(odds)))
         return super().toss(tuple(odds))
@@ -149,14 +155,26 @@ def _turned(sample: Sample, agent: int, hypotheses: tuple[Hypothesis, Hypothesis
     first = _both(sample, agent, hypotheses, likely, "one of the likeliest")
     history, odds = likely.history, likely.tossed
     yield first._replace(words=f"of probability {show(math.exp(likely.log_chance))}") if len(odds) == 1 else first
-    ways = [(t, k) for t, some in enumerate(odds) for k, p in enumerate(some) if p and k != history[t]]
-    if len(ways) > most:  # those of the first tosses, before which little else was tossed; and some of all others
-        half, others = most // 2, ways[most // 2 :]
-        ways = ways[:half] + others[:: -(-len(others) // half)]
-    for t, k in ways:
+    most = max(_LEAST, min(most, _WORK // (1 + len(sample.view.transcript.at_node(agent)) + len(odds) // _CHEAP)))
+    for t, k in ways(history, odds, most):
         chance = odds[t][k] / math.fsum(odds[t])
         forced = _LikelyCoins.of((*history[:t], k))
         yield _both(sample, agent, hypotheses, forced, f"of probability {show(chance)}")
+
+
+def ways(history: Sequence[int], odds: Sequence[Sequence[float]], most: int) -> Iterator[tuple[int, int]]:
+    """Tosses and their other outcomes: those of the first tosses, before which little else was tossed; and some of
+    all others, where they are more than `most`."""
+    ends = np.cumsum([len(some) - 1 for some in odds])
+    total = int(ends[-1]) if len(ends) else 0
+    half = most if total <= most else most // 2
+    numbers = [*range(min(half, total)), *range(half, total, -(-(total - half) // half) if total > half else 1)]
+    for n in numbers:
+        t = int(np.searchsorted(ends, n, side="right"))
+        k = n - int(ends[t - 1] if t else 0)
+        k += k >= history[t]
+        if odds[t][k]:
+            yield t, k
 
 
 def _both(

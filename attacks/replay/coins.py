@@ -147,7 +147,8 @@ class Coins(FollowedCoins):
     ) -> Any:
         del dtype
         start, stop = (0, low) if high is None else (low, high)
-        return _shaped(size, lambda: int(start) + self.one_of(int(stop) - int(start) + bool(endpoint)), int)
+        count = int(stop) - int(start) + bool(endpoint)
+        return _shaped(size, lambda: np.int64(int(start) + self.one_of(count)), np.int64)
 
     def choice(self, a: Any, size: Any = None, replace: Any = True, p: Any = None, *_: Any, **__: Any) -> Any:
         options: list[Any] = list(range(int(a))) if np.ndim(a) == 0 else list(a)

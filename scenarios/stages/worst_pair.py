@@ -101,7 +101,8 @@ def pair_for(
     bound = {one.agent for one in found if one.saturated is not None}
     free = sorted({one.agent for one in found} & set(agents[:AGENTS]) - bound)
     bounded = not free if bound else claim.norm == BY_HAND
-    unbounded = not bounded and holds_for_any_change(subject, claim, activations)
+    searched_all = winner.epsilon < np.inf  # else nothing was looked for but an unprotected message
+    unbounded = searched_all and not bounded and holds_for_any_change(subject, claim, activations)
     if unbounded:
         description += _UNBOUNDED
     of_any = best.saturated is not None

@@ -190,7 +190,7 @@ class Watch:
     @contextmanager
     def on(self) -> Generator[None]:
         """While it watches."""
-        if not self._codes or hasattr(builtins, TOOK):
+        if not self._codes or getattr(builtins, TOOK, _passed) is not _passed:
             yield
             return
         setattr(builtins, TOOK, self.took)
@@ -202,7 +202,12 @@ class Watch:
         finally:
             for (function, _), code in zip(self._codes, before, strict=True):
                 function.__code__ = code
-            delattr(builtins, TOOK)
+            setattr(builtins, TOOK, _passed)
+
+
+def _passed(number: int, value: Any, how: int, *beside: tuple[object, bool]) -> Any:  # noqa: ARG001
+    """Where nobody watches: of functions that were made while somebody did, and are called later."""
+    return value
 
 
 _W = TypeVar("_W", Watch, Watch | None)

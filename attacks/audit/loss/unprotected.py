@@ -16,16 +16,16 @@ is no affine function of n nothing is claimed.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy import linalg
 
 from attacks.audit.loss.wire_fields import Cause, UnprotectedField
-from attacks.replay import ULPS, Answer, Comparison, Departure, Release, Replayed, bits
+from attacks.replay import ULPS, Answer, Comparison, Departure, Perturbed, Release, Replayed, bits
 from netsim.arrays import Array, Mask
 from netsim.errors import NetsimError
-from netsim.mechanisms import DiscreteMechanism
+from netsim.mechanisms import DiscreteMechanism, Mechanism
 from netsim.shown import show
 from netsim.transcript.message import EVERYBODY
 
@@ -34,8 +34,12 @@ _MOST = 128
 _MOVES = tuple(sign * size for size in (1.0, 32.0, 1024.0) * 4 for sign in (1.0, -1.0))
 """Deviations by which hidden releases are moved, along other directions each time, to see which messages they have no
 effect on: forth and back, and far, for a sign, a rounding or an arg max changes in steps."""
-_REACHES = (1.0, -1.0, 1024.0, -1024.0)
-"""Multiples of one move of all noises at which a message has to be affine in them."""
+_REACHES = (1.0, -1.0, 1024.0, -1024.0) * 2
+"""Multiples of a move of all noises, another one in each transcript, at which a message has to be affine in them: the
+parity of a number, say, is the same after many that are the same for all."""
+_REDRAWN, _SAMPLED = 128, 32
+"""Times that hidden releases get other noise of their own law, before a message is said not to depend on it, and
+before it is said to be affine in it."""
 _AFFINE = 1e-9
 """Share of what noise changes in a number by which it may miss being affine."""
 _FAR = 1e4
@@ -113,11 +117,14 @@ def _untouched(other: Replayed, releases: Sequence[Array], again: _Again) -> _In
     if not hidden or other.departure is not None or not any(np.any(c.visible) for c in other.comparisons):
         return None
     same = [c.visible.copy() for c in other.comparisons]
-    for k, far in enumerate(_MOVES):
-        rng = np.random.default_rng(k // 2)
-        moves = {t: far * other.releases[t].stddev * rng.standard_normal(releases[t].shape) for t in hidden}
+    for k in range(len(_MOVES) + _REDRAWN):
+        changed = list(releases)
+        for t, rng in zip(
+            hidden, np.random.default_rng(k // 2 if k < len(_MOVES) else k).spawn(len(hidden)), strict=True
+        ):
+            changed[t] = _elsewhere(other.releases[t], releases[t], _MOVES[k] if k < len(_MOVES) else None, rng)
         try:
-            moved = again([r + moves[t] if t in moves else r for t, r in enumerate(releases)])
+            moved = again(changed)
         except NetsimError:
             return None
         if moved.departure is not None or len(moved.comparisons) != len(same):
@@ -130,6 +137,13 @@ def _untouched(other: Replayed, releases: Sequence[Array], again: _Again) -> _In
         if np.any(where):
             return _Inexplicable(c.message, c.name, c.receiver, where)
     return None
+
+
+def _elsewhere(release: Release, made: Array, far: float | None, rng: np.random.Generator) -> Array:
+    """A hidden release moved by so many deviations; None: with other noise of its own law."""
+    if far is None and not isinstance(release.mechanism, Perturbed):
+        return cast(Mechanism, release.mechanism).release(release.value, rng)
+    return made + (1.0 if far is None else far) * release.stddev * rng.standard_normal(made.shape)
 
 
 def _effects(
@@ -150,10 +164,8 @@ def _effects(
 
     columns: list[Array] = []
     rounding = ulp * (carried + np.abs(base))
-    total, spread = np.zeros_like(base), np.zeros_like(base)
-    drawn = np.random.default_rng(0).standard_normal(len(unseen))
-    together: dict[int, Array] = {}
-    for (t, c), size in zip(unseen, drawn, strict=True):
+    steps = list[Array]()
+    for t, c in unseen:
         stddev, step = other.releases[t].stddev[:, c], np.zeros_like(releases[t])
         if not np.all(np.isfinite(stddev)):
             return None
@@ -164,15 +176,26 @@ def _effects(
             return None
         share = (stddev / step[:, c])[:, None]
         rounding = rounding + np.where(column != 0, _FAR * ulp * (np.abs(base) + np.abs(column)) * share, 0.0)
-        columns.append(column * share)
-        together[t] = together.get(t, 0.0) + size * step
-        total, spread = total + size * column, spread + np.abs(size * column)
-    for far in _REACHES:
-        all_moved = moved({t: far * step for t, step in together.items()})
-        room = abs(far) * _AFFINE * spread + 2 * ulp * (np.abs(base) + abs(far) * spread)
-        if all_moved is None or np.any(np.abs(all_moved - far * total) > room):
+        columns.append(column)
+        steps.append(step)
+    rng, hidden = np.random.default_rng(0), sorted({t for t, _ in unseen})
+    for far in (*_REACHES, *[None] * _SAMPLED):
+        if far is None:
+            change = {t: _elsewhere(other.releases[t], releases[t], None, rng) - releases[t] for t in hidden}
+        else:
+            change = {t: np.zeros_like(releases[t]) for t in hidden}
+            for (t, _), step in zip(unseen, steps, strict=True):
+                change[t] += far * rng.standard_normal((base.shape[1], 1)) * step
+        total, spread = np.zeros_like(base), np.zeros_like(base)
+        for (t, c), step, column in zip(unseen, steps, columns, strict=True):
+            part = (change[t][:, c] / step[:, c])[:, None] * column
+            total, spread = total + part, spread + np.abs(part)
+        all_moved = moved(change)
+        room = _AFFINE * spread + 2 * ulp * (np.abs(base) + spread)
+        if all_moved is None or np.any(np.abs(all_moved - total) > room):
             return None
-    return np.stack(columns, axis=-1), rounding
+    shares = (other.releases[t].stddev[:, c] / step[:, c] for (t, c), step in zip(unseen, steps, strict=True))
+    return np.stack([v * share[:, None] for v, share in zip(columns, shares, strict=True)], axis=-1), rounding
 
 
 class Explained(NamedTuple):

@@ -18,8 +18,8 @@ from netsim.problems import load, logistic
 from netsim.randomness import Streams, coins_of
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from tests.attacks.audit.test_is_not_fooled import Toy, found, private
-from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
+from tests.attacks.audit.test_is_not_fooled import Toy, private
+from tests.attacks.auditing import HELD, audited, claim_of, judged, quadratic_world
 from tests.worlds import changed
 
 
@@ -147,7 +147,7 @@ class TestPrivateCoins:
     @pytest.mark.usefixtures("few_tosses")
     def test_noise_by_secret_coins(self):
         """A tenth of the noise at one toss in two: ε(10⁻³) is that of half the δ, about."""
-        audit = found(ByCoins(bare=False), trials=60)
+        audit = audited(ByCoins(bare=False), trials=60)
         assert audit.judgement.verdict is Verdict.REFUTED
         assert audit.secret is not None
         assert audit.secret.epsilon.lower < audit.secret.epsilon.estimate < gaussian_epsilon(10.0 + 1, 5e-4)
@@ -162,7 +162,7 @@ class TestPrivateCoins:
             async def besides(self, node, gradient, released, first):
                 node.broadcast(x=released, y=node.privatize(gradient, Gaussian(0.1 + node.coins.random())))
 
-        audit = found(Scaled(), trials=60)
+        audit = audited(Scaled(), trials=60)
         assert audit.judgement.verdict is Verdict.UNDERPOWERED
         assert audit.secret is not None
         assert audit.secret.histories is None
@@ -176,7 +176,7 @@ class TestPrivateCoins:
                 for _ in range(4):
                     node.send(choose(node.coins, node.neighbors), x=released)
 
-        audit = found(Route())
+        audit = audited(Route())
         assert audit.judgement.verdict is Verdict.PROVEN
         assert "decide only whom it sends to" in " ".join(audit.bound.conditions)
 
@@ -289,4 +289,4 @@ class ThroughTheModule(Toy):
 )
 def test_code_that_does_something_else_unseen_gives_no_verdict(algorithm, why):
     with pytest.raises(PrivacyError, match=why):
-        found(algorithm())
+        audited(algorithm())

@@ -9,7 +9,7 @@ import pytest
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss import secret_coins
 from attacks.audit.loss.exact import SINGLES
-from attacks.audit.rare_tosses import rare_sending
+from attacks.audit.rare_tosses import rare_sending, ways
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.mechanisms import Gaussian, Laplace
@@ -138,6 +138,35 @@ class Answer(Algorithm):
         node.estimate(gradient)
 
 
+@dataclass(frozen=True)
+class Flipped(Algorithm):
+    """A bit of the data, flipped by noise that nobody sees: by its parity, a fair coin, or one time in ten by whether
+    it is small. With `sides` at one toss in so many."""
+
+    by: str
+    sides: int = 1
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        noise = node.privatize(node.zeros(), Laplace(20.0 if self.by == "parity" else 1.0))[:, :1]
+        flips = np.floor(noise) % 2 == 1 if self.by == "parity" else np.abs(noise) < 0.1
+        opened = self.sides == 1 or choose(node.coins, range(self.sides)) == 11
+        node.broadcast(y=node.zeros() + ((gradient[:, :1] > -0.3) != flips) if opened else node.zeros())
+        node.estimate(gradient)
+
+
+@dataclass(frozen=True)
+class Stops(Algorithm):
+    """Goes on as long as its coins fall the likeliest way, which they may for ever."""
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        node.broadcast(x=node.privatize(gradient, Laplace(12.0)))
+        while node.coins.random() < 0.9:
+            node.broadcast(y=node.zeros())
+        node.estimate(gradient)
+
+
 class TestProvenAtRareTosses:
     """Nobody tosses them, and they have a positive probability."""
 
@@ -158,6 +187,27 @@ class TestProvenAtRareTosses:
         secret = found(Answer(besides), PURE)
         assert secret is None or not secret.proven
         assert found(Answer(besides), replace(PURE, coins="known")).proven
+
+    @pytest.mark.parametrize("coins", ["secret", "known"])
+    @pytest.mark.parametrize("algorithm", [Flipped(by, sides) for by in ("parity", "interval") for sides in (1, 50)])
+    def test_what_hidden_noise_changes_in_steps_is_not_unprotected(self, algorithm, coins):
+        for claim in (claim_of(2.3, 0.0), claim_of(2.3, 1e-3)):
+            simulation, pair = quadratic_world(algorithm)
+            audit = judged(simulation, pair, replace(claim, coins=coins), attack=None, trials=60)
+            assert audit.judgement.verdict in HELD
+
+    def test_coins_that_may_fall_alike_for_ever_end(self):
+        rare = found(Stops(), PURE)
+        assert rare is None or not rare.proven
+
+    def test_of_thousands_ofways_some_are_turned(self):
+        odds = [(0.25,) * 4, (0.5, 0.5)] + [(0.1,) * 10] * 1000
+        some = list(ways([1, 0, *[9] * 1000], odds, 100))
+        assert some[:4] == [(0, 0), (0, 2), (0, 3), (1, 1)]
+        assert len(set(some)) == len(some) <= 100
+        assert max(t for t, _ in some) > 900
+        assert not any(k == 9 for t, k in some if t > 1)
+        assert len(list(ways([1, 0], odds[:2], 100))) == 4
 
     def test_a_delta_above_its_probability_allows_it(self):
         assert found(Leak(), claim_of(1.0, 5e-3)).proven
