@@ -244,7 +244,7 @@ class _Order:
 
     def _simulate(self, specs: "Sequence[RebuildModel] | None") -> NoReturn:
         """Run a scenario without its audit, and attack what it kept."""
-        from scenarios.cli.progress import Bars
+        from scenarios.render.progress import Bars
         from scenarios.schema.load import load_scenario
         from scenarios.stages.study import run_study
 
@@ -274,8 +274,8 @@ class _Order:
     ) -> "AttackReport":
         """Attack a transcript, and that of the run with few records an agent where there is one. Only a folder's are
         scored unless --score says so."""
-        from scenarios.cli.progress import Bars
         from scenarios.files.folders import held
+        from scenarios.render.progress import Bars
         from scenarios.results.base import write_text
         from scenarios.results.folder import is_results
         from scenarios.results.tree import dumps
@@ -342,7 +342,7 @@ def _views(
     such price.
     """
     from attacks.audit.verdict import BROKEN
-    from scenarios.cli.progress import Bars
+    from scenarios.render.progress import Bars
     from scenarios.schema.load import load_scenario
     from scenarios.schema.scenario import ViewsSpec
     from scenarios.stages.audit import price_views

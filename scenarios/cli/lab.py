@@ -229,8 +229,8 @@ def _lab(
 
 def _key(lessons: Sequence[Lesson], place: str | None, as_json: bool) -> None:
     """Print the answer key, in Markdown, lesson after lesson as they are run."""
-    from scenarios.cli.progress import Bars
     from scenarios.lab.key import key_of
+    from scenarios.render.progress import Bars
 
     rows: list[Mapping[str, object]] = []
     for one in lessons:

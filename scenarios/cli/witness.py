@@ -74,7 +74,7 @@ def _witness(
     Exit status: 0 it does not refute the claim here, 1 it does, 2 no witness, an altered one, or of other data, 70 an
     error. With --prove: 0 nothing is proven, 1 it is; a set of transcripts is drawn from its seed again.
     """
-    from scenarios.cli.progress import Bars
+    from scenarios.render.progress import Bars
 
     if prove or out is not None:
         _prove(file, out, as_json, trust_code)
@@ -110,7 +110,7 @@ def _read(file: Path, trusted: bool) -> "Generator[WitnessFile]":
 
 
 def _prove(file: Path, out: Path | None, as_json: bool, trusted: bool) -> NoReturn:
-    from scenarios.cli.progress import Bars
+    from scenarios.render.progress import Bars
 
     try:
         from attacks.audit.check_set import prove
