@@ -20,6 +20,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from netsim.errors import ScenarioError
+from netsim.interrupts import stopped_once
 from scenarios.cli.options import AsJson, Jobs, bounded, command, given, processes, taken
 from scenarios.files.folders import whole
 from scenarios.files.folders import written as file_written
@@ -341,7 +342,7 @@ def _each(items: Sequence["Item"], scale: str, folder: Path, jobs: int) -> Itera
     from joblib import Parallel, delayed  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    with warnings.catch_warnings():
+    with stopped_once(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)  # another takes its place
         yield from parallel(delayed(_guarded)(item, scale, folder) for item in items)  # pyright: ignore
 
