@@ -273,7 +273,7 @@ def _print(comparison: "Comparison") -> None:
         if one.epsilon_exact is not None or "epsilon_exact" in one.why:
             line(f"  exact ε: {compared['epsilon_exact']}")
     if comparison.against:
-        line(f"The intervals of ratios hold together at {CONFIDENCE:.0%}; × is times as large.")
+        line(f"The intervals of ratios hold together at {CONFIDENCE:.0%}. 2 × means twice the number of the base.")
 
 
 @command("artifact", "netsim artifact results/mine --out artifact", "netsim artifact private-descent --out artifact")
