@@ -77,8 +77,8 @@ def _of_states(view: AdversaryView) -> list[Evidence]:
     kept = unclipped(view, estimates)
     if estimates and not kept:
         raise AttackError(
-            "the clip may have acted on every gradient: what was sent gives the clipped ones alone "
-            "(through_differences), not the gradients"
+            "the clip may have acted on every gradient: what was sent gives the clipped gradients, and not those "
+            "before the clip"
         )
     lost = Counter(e.agent for e in estimates)
     lost.subtract(e.agent for e in kept)

@@ -166,7 +166,8 @@ class Clip:
     def __post_init__(self) -> None:
         expect(self.bound, "bound", float)
         if not 0 < self.bound < math.inf:
-            raise ScenarioError("bound", self.bound, "a norm", "> 0 and finite")
+            why = "no number" if math.isnan(self.bound) else "clips nothing" if self.bound > 0 else "leaves nothing"
+            raise ScenarioError("bound", self.bound, f"{why}: no bound on a norm", "> 0 and finite")
         if cast("object", self.norm) not in tuple(ORDERS):
             raise ScenarioError("norm", self.norm, "no norm to clip in", ", ".join(ORDERS))
 

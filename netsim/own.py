@@ -21,6 +21,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import numpy as np
+
 from netsim.algorithms.algorithm import Algorithm
 from netsim.arguments import check_types
 from netsim.claims import Claim
@@ -222,7 +224,10 @@ def _misused(error: Exception, port: type, call: Step | None) -> str:
     taken = [one for one in inspect.signature(getattr(port, name)).parameters.values() if one.name != "self"]
     given = [(one, frame.f_locals.get(one.name)) for one in taken]
     shown = ", ".join(f"{one.name} {_described(value)}" for one, value in given if value is not one.default)
-    return f"node.{name} was given {shown}: {type(error).__name__}: {error}; it is {_form(name)}"
+    why = f"{type(error).__name__}: {error}"
+    if isinstance(error, AttributeError) and hasattr(np.ndarray, error.name or ""):
+        why = f"{reprlib.repr(error.obj)} is no array"
+    return f"node.{name} was given {shown}: {why}; it is {_form(name)}"
 
 
 def _form(name: str) -> str:

@@ -11,9 +11,9 @@ results = run(scenario.with_options("links.loss=0.2"), "results/eight")
 ``audit`` audits an object of a class that may be in no file; its result shows itself in a notebook:
 
 ```python
-import scenarios
+import netsim
 
-found = scenarios.audit(Mine(rounds=20), 1.0)  # ε = 1 is claimed of a whole run; without it: what its claim() says
+found = netsim.audit(Mine(rounds=20), 1.0)  # ε = 1 is claimed of a whole run; without it: what its claim() says
 ```
 
 ``plot`` draws a figure of the page: of a run, or of results.
@@ -85,19 +85,23 @@ def audit(
     confidence: float = 0.95,
     seed: int = 0,
     jobs: int = 1,
+    progress: bool = True,
     **others: object,
 ) -> "OwnAudit":
     """Audit an algorithm as ``netsim audit FILE.py:CLASS`` does, against its own claim or against ε, or (ε, δ), of a
     whole run; nothing is written.
 
-    `options` set fields of the world around it: ``topology.kind=complete``, ``audit.adjacency=agent``. It is here and
-    not in `netsim`, which knows nothing of audits. You get a `ScenarioError` for wrong input (any of `others` is),
-    and a `PrivacyError` where the audit could not judge.
+    `options` set fields of the world around it: ``topology.kind=complete``, ``audit.adjacency=agent``. With
+    `progress` the standard error output shows how far it is. It is here and not in `netsim`, which knows nothing of
+    audits. You get a `ScenarioError` for wrong input (any of `others` is), and a `PrivacyError` where the audit could
+    not judge.
     """
     from scenarios.stages.notebook import audit_own, check_none
 
     check_none(others)
-    return audit_own(algorithm, claim, *options, trials=trials, confidence=confidence, seed=seed, jobs=jobs)
+    return audit_own(
+        algorithm, claim, *options, trials=trials, confidence=confidence, seed=seed, jobs=jobs, progress=progress
+    )
 
 
 def plot(found: "Run | Results", title: str | None = None) -> "Chart":

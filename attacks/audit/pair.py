@@ -33,6 +33,7 @@ from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Norm, length
 from netsim.errors import PrivacyError
+from netsim.interrupts import stopped_once
 from netsim.models.model import Regularizer
 
 Simulate = Callable[[int, int], Sample]
@@ -82,7 +83,7 @@ _T = TypeVar("_T")
 
 def spread(work: Callable[..., _T], tasks: Sequence[tuple[Any, ...]], jobs: int) -> Iterator[_T]:
     """work(*task) for each task, in order. `jobs` processes (−1: one per core); with 1, in this one."""
-    with warnings.catch_warnings():
+    with stopped_once(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="A worker stopped")  # its memory had grown: another one starts
         warnings.filterwarnings("ignore", message=r"\d+ tasks (have|which)")  # a generator closed early
         yield from cast(

@@ -216,7 +216,7 @@ class _Builder:
     def subject(self, index: int, problem: Problem, holding: Ownership | None) -> Subject:
         spec = self.scenario.algorithms[index]
         if spec.name in [other.name for other in self.scenario.algorithms[:index]]:
-            raise ScenarioError(f"algorithms[{index}].name", spec.name, "used twice", "a name of its own")
+            raise ScenarioError(f"algorithms[{index}].name", spec.name, "used twice", "another name")
         simulation = self._simulation(index, problem)
         attacked = None if holding is None else self._simulation(index, holding.problem)
         return Subject(spec, spec.delta or MONITOR_DELTA, simulation, attacked)

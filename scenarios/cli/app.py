@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from netsim.interrupts import STOPS
 from scenarios.cli import (
     attack,
     audit,
@@ -22,7 +23,6 @@ from scenarios.cli import (
 )
 from scenarios.cli.options import app
 from scenarios.files import CODE_LISTENERS
-from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark
 
 MODULES = (

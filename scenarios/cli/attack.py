@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _GRADIENTS = "gradients"
 _OTHERS, _LOSS = ("traffic", "membership", "property"), "loss"
 """Attacks that rebuild nothing, by the words of a scenario, and the exact loss of what was recorded."""
+_TAKEN = "a results folder, a transcript (.parquet, .spool, .csv, .jsonl), a YAML file or a shipped scenario"
 _IMPORTED = (".csv", ".tsv", ".jsonl", ".ndjson", ".pcapng")
 """`netsim.transcript.imported.ENDINGS`, which takes its time to load."""
 
@@ -117,6 +118,9 @@ def _attack(
         raise typer.Exit(INTERRUPTED) from None
     except ScenarioError as error:  # "folder" is WHAT where it is one, --out of a scenario
         of = {"folder": "--out"} if out is not None and not Path(what).is_dir() else None
+        if error.field == "scenario" and error.value == what and error.problem.startswith("no such file"):
+            why = error.problem.replace("file", "folder or file", 1)
+            error = replace(error, field="WHAT", problem=why, allowed=f"{_TAKEN} (`netsim list`)")
         fail(error, options=of, as_json=as_json)
     except typer.Exit:
         raise
@@ -148,8 +152,7 @@ class _Order:
             refuse("--variant", self.variant, "a transcript has no variants", "only with a folder")
             self._end([self._file(place, specs or [])])
         if place.parent != Path() and place.suffix not in (".yaml", ".yml") and not place.exists():
-            allowed = "a results folder, a transcript (.parquet, .spool, .csv, .jsonl), a YAML or a shipped scenario"
-            raise ScenarioError("WHAT", self.what, "no such folder or file", allowed)
+            raise ScenarioError("WHAT", self.what, "no such folder or file", _TAKEN)
         self._refuse_scenario()
         self._simulate(specs)
 
@@ -244,7 +247,7 @@ class _Order:
 
     def _simulate(self, specs: "Sequence[RebuildModel] | None") -> NoReturn:
         """Run a scenario without its audit, and attack what it kept."""
-        from scenarios.cli.progress import Bars
+        from scenarios.render.progress import Bars
         from scenarios.schema.load import load_scenario
         from scenarios.stages.study import run_study
 
@@ -274,8 +277,8 @@ class _Order:
     ) -> "AttackReport":
         """Attack a transcript, and that of the run with few records an agent where there is one. Only a folder's are
         scored unless --score says so."""
-        from scenarios.cli.progress import Bars
         from scenarios.files.folders import held
+        from scenarios.render.progress import Bars
         from scenarios.results.base import write_text
         from scenarios.results.folder import is_results
         from scenarios.results.tree import dumps
@@ -342,7 +345,7 @@ def _views(
     such price.
     """
     from attacks.audit.verdict import BROKEN
-    from scenarios.cli.progress import Bars
+    from scenarios.render.progress import Bars
     from scenarios.schema.load import load_scenario
     from scenarios.schema.scenario import ViewsSpec
     from scenarios.stages.audit import price_views

@@ -215,7 +215,7 @@ class _Order:
         self._simulate(located, located.scenario)
 
     def _simulate(self, source: "Scenario | Located", scenario: "Scenario") -> NoReturn:
-        from scenarios.cli.progress import Bars
+        from scenarios.render.progress import Bars
         from scenarios.results.folder import standing
         from scenarios.stages.reaudit import remark
         from scenarios.stages.study import finish, run_study
@@ -260,7 +260,7 @@ class _Order:
         self._end(read_results(shown), shown)
 
     def _reaudit(self, kept: "RunFolder") -> None:
-        from scenarios.cli.progress import Bars
+        from scenarios.render.progress import Bars
         from scenarios.stages.reaudit import Reaudit
 
         for remark in kept.remarks():

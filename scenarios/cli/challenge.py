@@ -25,6 +25,7 @@ from scenarios.render.terminal import (
     fitted,
     line,
     print_error,
+    program,
     remark,
     visible,
     write_document,
@@ -105,7 +106,8 @@ def _challenge(
             for option, value in (("--student", student), ("--key", key), ("--live", live)):
                 refuse(option, value, "only of use to make a challenge", "with NAME, or all")
         if not given_names:
-            refuse("name", plays, "missing: which challenge?", "a name of `netsim challenge`")
+            if plays:
+                raise ScenarioError("NAME", None, "missing: which challenge?", "a name of `netsim challenge`")
             _list(out, as_json)
         name = given_names[0]
         if plays:
@@ -157,7 +159,7 @@ def _list(folder: Path, as_json: bool) -> NoReturn:
     if sheet is not None:
         line(_words(sheet))
     else:
-        line(f"Begin with: netsim challenge {CHALLENGES[0].name} --student YOUR-NAME")
+        line(f"Begin with: {program()} challenge {CHALLENGES[0].name} --student YOUR-NAME")
     raise typer.Exit(DONE)
 
 
@@ -211,8 +213,8 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, live: bo
         files += [folder.CAPTURE] if (out / name / folder.CAPTURE).exists() else []
         line(f"In {out / name}: {', '.join(files)}")
         place = "" if out == Path(FOLDER) else f" --out {shlex.quote(str(out))}"
-        line(f"Answer:  netsim challenge {name}{place} --answer …   ({visible(one.form)})")
-        line(f"Hints:   netsim challenge {name}{place} --hint   ({len(chosen[0].hints)}, counted)")
+        line(f"Answer:  {program()} challenge {name}{place} --answer …   ({visible(one.form)})")
+        line(f"Hints:   {program()} challenge {name}{place} --hint   ({len(chosen[0].hints)}, counted)")
         _print_hints(chosen[0], own.standing(name).hints)
     raise typer.Exit(DONE)
 
@@ -299,7 +301,8 @@ def _posed(challenge: "Challenge", out: Path) -> "tuple[Sheet, ChallengeFile]":
     own, place = sheet.sheet_in(out), out / challenge.name / folder.FILE
     if own is None or not place.exists():
         why = f"not in {out}: make it first, or say where it is"
-        allowed = f"netsim challenge {challenge.name} --student YOUR-NAME, or --out and the folder of {folder.SHEET}"
+        begin = f"{program()} challenge {challenge.name} --student YOUR-NAME"
+        allowed = f"{begin}, or --out and the folder of {folder.SHEET}"
         raise ScenarioError("name", challenge.name, why, allowed)
     file = folder.own_file(place.parent, challenge.name, own.student, own.key)
     return _with_posed(own, file), file

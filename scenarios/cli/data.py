@@ -66,7 +66,7 @@ def _fetch(
     """
     from netsim.problems.data import facts, fetch, stored
     from netsim.problems.data.cache import Cache
-    from scenarios.cli.progress import Bars
+    from scenarios.render.progress import Bars
 
     to_people = apart(as_json)
     facts(name)

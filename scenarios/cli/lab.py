@@ -22,7 +22,7 @@ from netsim.errors import ScenarioError
 from scenarios.cli.options import AsJson, bounded, command, given, refuse, taken
 from scenarios.lab import course
 from scenarios.lab.course import SHIPPED, Lesson, chosen, lessons, need_marimo
-from scenarios.render.terminal import cannot_write, console, line, problems, write_document
+from scenarios.render.terminal import cannot_write, console, line, problems, program, write_document
 
 HOST = "127.0.0.1"
 PORT = 2719
@@ -199,11 +199,12 @@ def _lab(
         elif listed:
             table = Table(box=None, padding=(0, 2, 0, 0))
             for column in ("", "lesson", "subject"):
-                table.add_column(column, no_wrap=column == "lesson")
+                table.add_column(column, no_wrap=True, overflow="ellipsis")
             for number, each in enumerate(found, 1):
-                table.add_row(str(number), f"[bold]{escape(each.name)}[/]", escape(f"{each.title}. {each.sentence}"))
+                table.add_row(str(number), f"[bold]{escape(each.name)}[/]", escape(each.title))
             console.print(table)
-            console.print("\nOpen one with [bold]netsim lab NAME[/], all with [bold]netsim lab[/].", highlight=False)
+            here = escape(program())
+            console.print(f"\nOpen one with [bold]{here} lab NAME[/], all with [bold]{here} lab[/].", highlight=False)
         elif edit:
             _edit(one, copy, port, browser and not headless)
         elif copy is not None:
@@ -229,8 +230,8 @@ def _lab(
 
 def _key(lessons: Sequence[Lesson], place: str | None, as_json: bool) -> None:
     """Print the answer key, in Markdown, lesson after lesson as they are run."""
-    from scenarios.cli.progress import Bars
     from scenarios.lab.key import key_of
+    from scenarios.render.progress import Bars
 
     rows: list[Mapping[str, object]] = []
     for one in lessons:

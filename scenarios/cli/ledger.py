@@ -20,6 +20,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from netsim.errors import ScenarioError
+from netsim.interrupts import stopped_once
 from scenarios.cli.options import AsJson, Jobs, bounded, command, given, processes, taken
 from scenarios.files.folders import whole
 from scenarios.files.folders import written as file_written
@@ -29,8 +30,8 @@ from scenarios.results.numbers import show
 if TYPE_CHECKING:
     from scenarios.certificate.certificate import Certificate
     from scenarios.certificate.ledger import Entry, Row
-    from scenarios.cli.progress import Bars
     from scenarios.papers.items import Item, Paper
+    from scenarios.render.progress import Bars
 
 DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 COLOURS = {
@@ -100,7 +101,7 @@ def _ledger(
 def _run_entries(entries: Sequence["Entry"], folder: Path, jobs: int, again: bool, said: Console) -> int:
     """Run the entries without results; the exit status."""
     from scenarios.certificate.ledger import run_entry, stored_entry
-    from scenarios.cli.progress import Bars
+    from scenarios.render.progress import Bars
 
     status = terminal.DONE
     left = [entry for entry in entries if again or stored_entry(entry, folder) is None]
@@ -170,7 +171,7 @@ def _certificate(
     Exit status: 0 the auditor passes, 1 it does not, 2 wrong input.
     """
     from scenarios.certificate.certificate import cases, certify, failures, page, times
-    from scenarios.cli.progress import Bars
+    from scenarios.render.progress import Bars
 
     try:
         for name, file in (("out", out), ("json", json)):  # before minutes are spent
@@ -314,7 +315,7 @@ def _papers(
 # ── running ─────────────────────────────────────────────────────────────────────────────────────────────
 def _run_items(items: Sequence["Item"], scale: str, folder: Path, jobs: int, ran: list[_Ran], as_json: bool) -> int:
     """Run items into `ran`, as they end; the exit status. A single one spreads its variants over processes."""
-    from scenarios.cli.progress import Bars
+    from scenarios.render.progress import Bars
 
     said, status = terminal.apart(as_json), terminal.DONE
     with Bars(said) as bars:
@@ -341,7 +342,7 @@ def _each(items: Sequence["Item"], scale: str, folder: Path, jobs: int) -> Itera
     from joblib import Parallel, delayed  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    with warnings.catch_warnings():
+    with stopped_once(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)  # another takes its place
         yield from parallel(delayed(_guarded)(item, scale, folder) for item in items)  # pyright: ignore
 

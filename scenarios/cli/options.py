@@ -7,7 +7,8 @@ import math
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from difflib import get_close_matches
 from functools import cache, partial, wraps
@@ -48,7 +49,7 @@ class _Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Note whether `--json` is among the arguments, before any is parsed."""
-        ctx.meta["netsim.json"] = "--json" in args
+        ctx.meta["netsim.json"], ctx.meta["netsim.words"] = "--json" in args, list(args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -67,7 +68,10 @@ class _Group(TyperGroup):
             else:
                 option = parameter.param_type_name == "option"
                 field = max(parameter.opts, key=len) if option else parameter.name.upper()
-            mistake.message = str(mistake.message).replace("Value error, ", "") + _near(str(mistake.message))
+            message = str(mistake.message).replace("Value error, ", "")
+            mistake.message = message + (
+                _near(str(mistake.message)) or _whole(message, parameter, ctx.meta["netsim.words"])
+            )
             if ctx.meta.get("netsim.json"):
                 why = str(mistake.format_message())
                 one = {"file": None, "line": None, "field": field, "value": None, "problem": why, "allowed": ""}
@@ -82,6 +86,19 @@ def _near(message: str) -> str:
     written = value.removeprefix("Value error, ").strip("'").lower()
     found = get_close_matches(written, re.findall(r"'(.*?)'", listed), n=1)
     return f" Did you mean {found[0]!r}?" if apart and found else ""
+
+
+def _whole(message: str, option: Any, words: Sequence[str]) -> str:
+    """The whole number that a value such as 1e3 is to be."""
+    if "valid integer" not in message or option is None:
+        return ""
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        if name in option.opts:
+            with suppress(ValueError, OverflowError):
+                number = float(value if equals else after)
+                return f". Did you mean {int(number)}?" if number.is_integer() else ""
+    return ""
 
 
 LIMITED = (*RUNS_CODE, "trace", "report", "compare", "certificate")

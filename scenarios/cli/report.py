@@ -71,9 +71,9 @@ def _report(
 
     Exit status: 0 done, 2 wrong input.
     """
-    from scenarios.cli.progress import Bars
     from scenarios.render.page.export import checked, export_figures, export_tables
     from scenarios.render.page.report import figures as drawn
+    from scenarios.render.progress import Bars
     from scenarios.results.folder import no_results, read_results
 
     place = folder.parent if folder.name == RESULTS else folder
@@ -203,7 +203,7 @@ def _compare(
 
     Exit status: 0 done, 2 wrong input.
     """
-    from scenarios.cli.progress import Bars
+    from scenarios.render.progress import Bars
 
     with Bars(problems, lines=False) as bars:
         bars.begin("comparing", 3)
@@ -273,7 +273,7 @@ def _print(comparison: "Comparison") -> None:
         if one.epsilon_exact is not None or "epsilon_exact" in one.why:
             line(f"  exact ε: {compared['epsilon_exact']}")
     if comparison.against:
-        line(f"The intervals of ratios hold together at {CONFIDENCE:.0%}; × is times as large.")
+        line(f"The intervals of ratios hold together at {CONFIDENCE:.0%}. 2 × means twice the number of the base.")
 
 
 @command("artifact", "netsim artifact results/mine --out artifact", "netsim artifact private-descent --out artifact")
@@ -289,7 +289,7 @@ def _artifact(
 
     Exit status: 0 done, 2 wrong input, 70 failed, 130 interrupted.
     """
-    from scenarios.cli.progress import Bars
+    from scenarios.render.progress import Bars
     from scenarios.results.folder import no_results, read_results
     from scenarios.schema.load import load_scenario
     from scenarios.stages.outputs import write_artifact

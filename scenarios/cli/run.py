@@ -91,7 +91,7 @@ def _carry_out(
         located = located if variant is None else alone(located, variant)
         # What runs it takes its time to load: a mistake in the file is told before.
         from scenarios.cli.json_output import document, ending
-        from scenarios.cli.progress import Bars, Watcher
+        from scenarios.render.progress import Bars, Watcher
         from scenarios.render.verdicts import print_results
         from scenarios.results.folder import standing
         from scenarios.stages.study import finish, run_study
@@ -146,7 +146,7 @@ def _check(
 
     located = load_scenario(scenario, option or [])
     # What builds it takes its time to load: a mistake in the file is told before.
-    from scenarios.cli.progress import Bars
+    from scenarios.render.progress import Bars
     from scenarios.stages.study import own_files, planned
 
     with Bars(terminal.problems, lines=False) as bars:
@@ -230,7 +230,7 @@ def _sweep(
                 raise ScenarioError(f"-o {path}", value, "the sweep varies it", "a field that it does not vary")
         base = base_of(spec, file, option or [])
         # What runs it takes its time to load: a mistake in a file is told before.
-        from scenarios.cli.progress import Bars
+        from scenarios.render.progress import Bars
         from scenarios.sweep.run import run_sweep
 
         folder = out or dated_folder(base.scenario.name, "sweep-")

@@ -74,7 +74,7 @@ def _witness(
     Exit status: 0 it does not refute the claim here, 1 it does, 2 no witness, an altered one, or of other data, 70 an
     error. With --prove: 0 nothing is proven, 1 it is; a set of transcripts is drawn from its seed again.
     """
-    from scenarios.cli.progress import Bars
+    from scenarios.render.progress import Bars
 
     if prove or out is not None:
         _prove(file, out, as_json, trust_code)
@@ -110,7 +110,7 @@ def _read(file: Path, trusted: bool) -> "Generator[WitnessFile]":
 
 
 def _prove(file: Path, out: Path | None, as_json: bool, trusted: bool) -> NoReturn:
-    from scenarios.cli.progress import Bars
+    from scenarios.render.progress import Bars
 
     try:
         from attacks.audit.check_set import prove
@@ -157,8 +157,9 @@ def _print(found: "Confirmation", every: bool) -> None:
     if (account := found.account) is not None:
         console.print("", _table(found, account, every), "", highlight=False, sep="\n")
         if found.first_above is not None and claim is not None:
-            above = f"Above: the sum is above ε = {show(claim.epsilon, 6)}, which is claimed of the whole run"
-            say(f"{above}; where the report says “of a run that ends there”, the claim may be a smaller one.")
+            claimed = f"ε = {show(claim.epsilon, 6)}, the claim for the whole run"
+            say(f"Above: up to the marked message the losses add up to more than {claimed}.")
+            say("The report may name an earlier one: it asks what would be claimed of a run that ended there.")
         hidden = len(account.items) - len(list(_shown(account, found.first_above, every)))
         if hidden:
             say(f"… stands for {hidden:,} of {len(account.items):,} releases: --all shows them, --json has them too.")

@@ -14,14 +14,13 @@ from types import FrameType
 
 from netsim.errors import ScenarioError
 from netsim.files import draft_of
+from netsim.interrupts import STOPS
 
 try:
     import fcntl
 except ImportError:  # a system without it has no locks
     fcntl = None
 
-STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""Signals that stop a command as Ctrl-C does."""
 MANIFEST = "manifest.json"
 """What was run: the whole scenario, versions, the machine, the command."""
 RESULTS = "results.json"

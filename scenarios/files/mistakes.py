@@ -167,7 +167,9 @@ class _Mistakes:
                 shown = "…" if isinstance(value, Mapping | list) else value
                 return f"unknown field; did you mean {free}: {{{name}: {shown}}}?", allowed
             inner = "" if _near(name, [one for form in forms for one in form]) else _alone_inside(name, value, models)
-            return "unknown field" + (inner or _near_text(name, forms, self.root, keys)), allowed
+            return "unknown field" + (
+                inner or self._of_another(keys) or _near_text(name, forms, self.root, keys)
+            ), allowed
         if kind.startswith("union_tag"):
             return self._explain_tag(kind, context, keys)
         several = self._alternatives(keys)
@@ -193,13 +195,24 @@ class _Mistakes:
             return (f"wrong type: a number{hint}" if hint else _of_the_wrong_type(value, wanted)), wanted
         return str(error["msg"]).removeprefix("Value error, "), ""
 
+    def _of_another(self, keys: Sequence[Key]) -> str:
+        """That a field is one of another kind than the tag beside it names, and which tag that is."""
+        every = self._models_at(keys[:-1], tagged=False)
+        tags = [one for model in self._models_at(keys[:-1]) if (one := tag_field(model))]
+        if not tags or not any(keys[-1] in model.model_fields for model in every):
+            return ""
+        return f" with {tags[0]}: {_at(self.tree, keys[:-1]).get(tags[0])}; other data or kinds have it"
+
     def _explain_tag(self, kind: str, context: Any, keys: Sequence[Key]) -> tuple[str, str]:
         if kind == "union_tag_not_found":
             there = [(model, tag_field(model)) for model in self._models_at(keys)]
             return "missing", ", ".join(str(value) for model, tag in there if tag for value in literals(model, tag))
         tags = str(context.get("expected_tags", "")).replace("'", "")
         own = OWN_ALGORITHM if keys[:1] == ["algorithms"] and len(keys) == 2 else ""
-        hint = _near(context.get("tag"), tags.split(", "))
+        tag = context.get("tag")
+        hint = _near(tag, tags.split(", "))
+        if not hint and "csv" in tags.split(", ") and str(tag).endswith(".csv"):
+            hint = f"; did you mean {{name: csv, path: {tag}}}?"
         return f"unknown {context['discriminator'].strip(chr(39))}{hint or own}", tags
 
     # ── what the schema says of a place ─────────────────────────────────────────────────────────────────

@@ -461,6 +461,12 @@ def _median_interval(values: Sequence[float], confidence: float) -> tuple[float,
     return (ordered[k - 1], ordered[n - k]) if k else (math.nan, math.nan)
 
 
+def replicas_needed(found: Ratio) -> int:
+    """How many replicas of each sample an interval of such a ratio takes: n with 2·½ⁿ ≤ 1 − confidence."""
+    confidence = found.confidence if found.paired else (1 + found.confidence) / 2
+    return math.ceil(1 - math.log2(1 - confidence))
+
+
 def ratio(first: Sequence[float], second: Sequence[float], *, paired: bool, confidence: float) -> Ratio:
     """The second sample over the first one; both are finite and above 0, and `paired` ones equally long.
 

@@ -150,6 +150,11 @@ def program() -> str:
     return _called("netsim", own) if own.name == "netsim" else "netsim"
 
 
+def called_here(command: str) -> str:
+    """A command line with this command as one calls it here."""
+    return re.sub("^netsim ", lambda _: f"{program()} ", command)
+
+
 def _called(name: str, own: Path) -> str:
     own, found = own.absolute(), shutil.which(name)
     if found is not None and Path(found).absolute() == own:
@@ -163,7 +168,7 @@ def print_steps(head: str, steps: Iterable[tuple[str, str]]) -> None:
     for words, step in steps:
         console.print(Padding(f"{escape(words)}{':' * bool(step)}", (0, 0, 0, 2)), highlight=False)
         if step:
-            line(f"    {re.sub('^netsim ', f'{program()} ', step)}", style="bold")
+            line(f"    {called_here(step)}", style="bold")
 
 
 def print_page(folder: Path, *, verbose: bool = True) -> None:
@@ -176,7 +181,7 @@ def print_page(folder: Path, *, verbose: bool = True) -> None:
 def interrupted(kept: str, command: str) -> None:
     """What a Ctrl-C left, and the command that continues."""
     problems.print(f"[yellow]Interrupted: {kept}.[/]")
-    problems.print(f"Continue with: [bold]{escape(command)}[/]", highlight=False, soft_wrap=True)
+    problems.print(f"Continue with: [bold]{escape(called_here(command))}[/]", highlight=False, soft_wrap=True)
 
 
 def leave_if_stopped(error: BaseException | None) -> None:

@@ -188,7 +188,7 @@ Side = Literal["below", "above", "not told apart"]
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as large a second sample is as a first one, with an interval that holds for every law."""
+    """A second sample divided by a first one, with an interval that holds for every law."""
 
     estimate: float
     """Median of the ratios where paired, else ratio of the medians."""

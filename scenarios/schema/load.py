@@ -20,7 +20,7 @@ from netsim.readers.deployed import hosts
 from scenarios.files import mistakes
 from scenarios.files.document import Place, Tree, keys_of, place_of, plain, put
 from scenarios.files.library import full_tree, is_set, label, read_fields, read_source, read_text
-from scenarios.files.models import as_mappings
+from scenarios.files.models import as_mappings, literals, models_in
 from scenarios.schema import own_code
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.spec import OF_TYPE, Spec
@@ -64,19 +64,28 @@ def validated(tree: Any, file: str, settings: Sequence[str] = ()) -> Located:
     try:
         return Located(mistakes.validated(Scenario, tree, file, settings), file, tree, settings)
     except ScenarioError as error:
-        absent = [*_absent_code(tree, file)]
-        raise (together([*absent, error]) if absent else error) from None
+        every = [*_of_algorithms(tree, file), *error.each()]
+        raise together(sorted(every, key=lambda one: one.line or 0)) from None
 
 
-def _absent_code(tree: Any, file: str) -> Iterator[ScenarioError]:
-    """A mistake for each algorithm of one's own whose file is not there: what is built first says it of the first."""
+def _of_algorithms(tree: Any, file: str) -> Iterator[ScenarioError]:
+    """A mistake for each algorithm of one's own whose file is not there, and for each whose name another one has:
+    what is built says it, but nothing is built of a scenario with other mistakes."""
     listed = cast("Tree", plain(tree)).get("algorithms")
+    kinds, names = models_in(Scenario.model_fields["algorithms"].annotation), set[object]()
+    defaults = {kind: one.model_fields["name"].default for one in kinds for kind in literals(one, "kind")}
     for k, one in enumerate(cast("list[Any]", listed) if isinstance(listed, list) else []):
         own: Tree = cast("Tree", one) if isinstance(one, dict) else {}
-        path = own.get("path") if own.get("kind") == "python" else None
+        kind = own.get("kind")
+        path = own.get("path") if kind == "python" else None
         if isinstance(path, str) and (wrong := own_code.absent(path)) is not None:
             place = mistakes.where(tree, ["algorithms", k, "path"], file)
             yield replace(wrong, field=f"algorithms[{k}].path", file=place.file, line=place.line)
+        name = own.get("name", defaults.get(kind) if isinstance(kind, str) else None)
+        if name and isinstance(name, str) and name in names:
+            place = mistakes.where(tree, ["algorithms", k, "name"] if "name" in own else ["algorithms", k], file)
+            yield ScenarioError(f"algorithms[{k}].name", name, "used twice", "another name", place.file, place.line)
+        names.add(name if isinstance(name, str) else None)
 
 
 # ── variants ────────────────────────────────────────────────────────────────────────────────────────────

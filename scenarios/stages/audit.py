@@ -11,6 +11,7 @@ import numpy as np
 
 from attacks.audit import exact_views
 from attacks.audit.archive import MARK, Archive
+from attacks.audit.audit import AuditResult as Audited
 from attacks.audit.branches.watched import UnrunLines, Watch, judged_of_what_ran, unrun, watching
 from attacks.audit.exact_views import Bounded, Ends, Price, Priced
 from attacks.audit.pair import FIRST_CHUNK, Pair
@@ -120,7 +121,7 @@ class Judge:
             kept, chunks = Archive(folder), -(-spec.trials // spec.chunk)
             there = sum((world, chunk) in kept for world in (0, 1) for chunk in range(chunks))
             self.progress.say(f"Going on with an interrupted audit: {there} of {2 * chunks} chunks are there.")
-        found = audited(options, folder, self.progress.advance, self.jobs)
+        found = decided(options, folder, self.progress.advance, self.jobs)
         curves = over_time(subject.simulation, self.experiment.adjacency, subject.delta, found)
         proof = witnesses.Audited(options.pair, options.claim, activations, found.witness)
         path = witnesses.file_of(self.folder, entry.slug + self.draft)
@@ -176,6 +177,16 @@ class Judge:
         except PrivacyError as error:
             return Refused(refused=str(error))
         return None if found is None else views_result(found)
+
+
+def decided(options: AuditOptions, folder: Path | None, progress: Callable[[int], None], jobs: int) -> Audited:
+    """`audited`. You get a `PrivacyError` where nothing is decided because the run diverges: more trials, or other
+    data sets, would not help."""
+    found = audited(options, folder, progress, jobs)
+    undecided = found.judgement.verdict in ("consistent", "underpowered")
+    if undecided and (lost := diverged(options.simulation, options.pair)) is not None:
+        raise PrivacyError(lost)
+    return found
 
 
 def diverged(simulation: Simulation, pair: Pair | None) -> str | None:

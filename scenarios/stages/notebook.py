@@ -1,13 +1,19 @@
 """For a notebook: the audit of an object, an algorithm of a class that may be in no file, in a small world that
 options change; and figures of the page for a run, an audit, or results."""
 
+import math
+import shlex
+import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from html import escape
 from inspect import signature
 from numbers import Real
 from typing import cast
+
+from rich.console import Console
 
 from attacks.audit.branches.watched import Watch, watching
 from attacks.audit.verdict import BROKEN
@@ -17,7 +23,7 @@ from netsim.errors import PrivacyError, ScenarioError, meant, what
 from netsim.memory import check_jobs
 from netsim.settings import Recording
 from netsim.simulation import Run
-from scenarios.build.duration import Silent
+from scenarios.build.duration import LONG, Silent, audit_cost, duration
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import as_arguments
 from scenarios.files.mistakes import validated
@@ -25,18 +31,21 @@ from scenarios.render.page.charts import charts
 from scenarios.render.page.drawing import Chart, Series
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import figures
+from scenarios.render.plain_words import all_steps
+from scenarios.render.progress import Bars
 from scenarios.render.sentences import Finding, meaning, terms
 from scenarios.results.audit import AuditResult
 from scenarios.results.audited import audit_result
 from scenarios.results.base import Verdict
 from scenarios.results.findings import PASSED
+from scenarios.results.header import header
 from scenarios.results.over_time import convergence
 from scenarios.results.run import Convergence
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema import Scenario
 from scenarios.schema.own import claiming
-from scenarios.stages.audit import diverged
-from scenarios.stages.worlds import AuditOptions, audited
+from scenarios.stages.audit import decided, diverged
+from scenarios.stages.worlds import AuditOptions
 from scenarios.stages.worst_pair import pair_for
 
 WORLD: dict[str, object] = {
@@ -51,28 +60,35 @@ WORLD: dict[str, object] = {
 }
 """The scenario around an algorithm of one's own: five agents on a ring with synthetic data."""
 _GOOD, _OPEN, _BAD = "#1b6e3c", "#8a6d00", "#b00020"
+_NEXT = "What to do next (a text in quotes is a further argument)"
 
 
 @dataclass(frozen=True)
 class OwnAudit:
-    """The audit of one algorithm, `audit` (as in results.json). It shows itself in a terminal and in a notebook."""
+    """The audit of one algorithm, `audit` (as in results.json), and what to do next, `steps`. It shows itself in a
+    terminal and in a notebook."""
 
     name: str
     audit: AuditResult
+    steps: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
         return self.audit.verdict
 
     def __str__(self) -> str:
-        rows = "\n".join(f"  {term + ':':14}{text}" for term, text in self.audit.facts().items() if term != "verdict")
-        return f"{self.name}: {self.verdict}. {self.audit.reason}\n{rows}"
+        facts = {term: text for term, text in self.audit.facts().items() if term != "verdict" and text is not None}
+        rows = [f"  {term + ':':14}{text}" for term, text in facts.items()]
+        rows += [f"  {_NEXT}:"] * bool(self.steps) + [f"    {step}" for step in self.steps]
+        return "\n".join([f"{self.name}: {self.verdict}. {self.audit.reason}", *rows])
 
     def _repr_html_(self) -> str:
         """A table, for notebooks."""
         colour = _GOOD if self.verdict in PASSED else _BAD if self.verdict in BROKEN else _OPEN
         head = f'{escape(self.name)}: <span style="color: {colour}" title="{escape(meaning(self.verdict))}">'
-        return f"<p><b>{head}{self.verdict}</span></b>. {escape(self.audit.reason)}</p>{self.audit.table()}"
+        steps = f"<p>{_NEXT}:</p><ul>{''.join(f'<li>{escape(step)}</li>' for step in self.steps)}</ul>"
+        said = f"<p><b>{head}{self.verdict}</span></b>. {escape(self.audit.reason)}</p>{self.audit.table()}"
+        return said + steps * bool(self.steps)
 
     def plot(self) -> Chart:
         """The three epsilons, as the page draws them; a notebook shows it."""
@@ -87,13 +103,15 @@ def audit_own(
     confidence: float = 0.95,
     seed: int = 0,
     jobs: int = 1,
+    progress: bool = True,
 ) -> OwnAudit:
     """Audit an algorithm against its own claim, or against ε or (ε, δ) of a whole run, claimed by hand.
 
     The world is `WORLD` with `options` set, as `Scenario.with_options` does: ``topology.kind=complete``,
     ``audit.adjacency=agent``. The pair is the one that costs most within what the claim allows
-    (`scenarios.stages.worst_pair`). You get a `ScenarioError` for wrong input, and a `PrivacyError` where a
-    self-check of the audit fails: then there is no verdict.
+    (`scenarios.stages.worst_pair`). With `progress` the standard error output shows how far it is: bars on a
+    terminal, elsewhere lines where it takes long. You get a `ScenarioError` for wrong input, and a `PrivacyError`
+    where a self-check of the audit fails: then there is no verdict.
     """
     if not isinstance(cast(object, algorithm), Algorithm):
         what = "is the class" if isinstance(algorithm, type) else "is no algorithm"
@@ -121,15 +139,41 @@ def audit_own(
     stated = simulation.claim(experiment.adjacency, activations, subject.delta)
     if stated is None:
         raise PrivacyError(f"{name} claims nothing here: hand in ε, or (ε, δ)")
+    spec = scenario.audit
+    assert spec is not None  # `WORLD` has one
+    seconds = audit_cost(simulation, spec).seconds
+    long = math.isnan(seconds) or seconds > LONG
+    console = Console(file=sys.stderr, force_jupyter=False)
     try:
-        with watching(Watch(subject.simulation.algorithm)) as searched:
-            pair, search = pair_for(experiment, subject, stated, activations, Silent())
-        found = audited(AuditOptions(scenario, subject, pair, stated, searched), None, None, jobs)
+        with Bars(console, lines=long, breaks_silence=True) if progress else nullcontext(Silent()) as shown:
+            if long:
+                shown.say(
+                    "Only chance ends it." if math.isnan(seconds) else f"About {duration(seconds)} on one core."
+                )
+            with watching(Watch(subject.simulation.algorithm)) as searched:
+                pair, search = pair_for(experiment, subject, stated, activations, shown)
+            shown.begin(f"{name}: auditing", 2 * spec.trials)
+            options_ = AuditOptions(scenario, subject, pair, stated, searched)
+            found = decided(options_, None, shown.advance, jobs)
     except PrivacyError:
         if (lost := diverged(simulation, experiment.pair)) is None:
             raise
         raise PrivacyError(lost) from None
-    return OwnAudit(name, replace(audit_result(found), search=search))
+    judged = replace(audit_result(found), search=search)
+    entry = replace(_entry(name, "", simulation.algorithm.noisy, audit=judged), kind="python")
+    advised = all_steps(replace(header(experiment, ""), algorithms=(entry,)))
+    return OwnAudit(name, judged, tuple(_in_python(step.words, step.command) for step in advised))
+
+
+def _in_python(words: str, command: str) -> str:
+    """A step of the command line as one of `netsim.audit`: a field is a text among its arguments."""
+    match shlex.split(command):
+        case ["-o", field]:
+            return f"{words}: {field!r}"
+        case ["--epsilon", *_]:
+            return f"{words}: a second argument, such as 1.0; or write its claim()"
+        case _:
+            return f"{words}{f': {command}' if command else ''}"
 
 
 def check_none(others: Mapping[str, object]) -> None:

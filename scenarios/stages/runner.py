@@ -184,7 +184,8 @@ class _Session:
             self.results = reproduced(results, [ran], {"": {}}, status != "interrupted")
         save(self.folder, self.results)
         if self.page:
-            write_outputs(self.results, {None: self.results}, self.folder, self.progress)
+            progress = Silent() if status == "failed" else self.progress  # the error is what is said then
+            write_outputs(self.results, {None: self.results}, self.folder, progress)
 
     # ── one algorithm ───────────────────────────────────────────────────────────────────────────────────
     @property

@@ -22,6 +22,7 @@ from joblib.externals.loky.process_executor import ProcessPoolExecutor, Terminat
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError, together
+from netsim.interrupts import stopped_once
 from netsim.memory import check_jobs
 from scenarios.build.duration import LONG, Progress, Silent, duration
 from scenarios.files.folders import held
@@ -92,7 +93,8 @@ class _Processes:
             )
             parallel: Any = Parallel  # its stubs take no number for batch_size
             pool = parallel(n_jobs=self.jobs, return_as="generator_unordered", batch_size=1)
-            yield from pool(work)
+            with stopped_once():
+                yield from pool(work)
 
     def _folder(self, point: Point) -> Path | None:
         return self.points.kept(point) if self.keep else None

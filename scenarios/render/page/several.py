@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES, Comparison, Subject
+from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES, Comparison, Subject, replicas_needed
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import environment, progress
@@ -120,7 +120,7 @@ def against_words(one: ComparisonResult.Against) -> dict[str, str]:
         ratio: Ratio | None = getattr(one, name)
         if ratio is not None:
             ends = f" [{show(ratio.low)}, {show(ratio.high)}]"
-            few = " (too few replicas for an interval)"
+            few = f" (an interval takes {replicas_needed(ratio)} replicas of each)"
             found[name] = f"{show(ratio.estimate)} ×{ends if ratio.low == ratio.low else few}"
     if one.epsilon_exact == "not told apart":
         found[_EXACT] = "no proven difference"

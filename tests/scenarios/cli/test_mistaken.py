@@ -162,6 +162,21 @@ MISTAKES = {
     "a transcript without its scenario": (
         "attack ones.csv", 2, "--scenario: missing: a transcript does not have what is public of a run (the algorithm"
     ),
+    "a field that these data do not have": (
+        "check private-descent -o problem.data.records=0", 2,
+        "problem.data.records = 0: unknown field with name: breast_cancer; other data or kinds have it; allowed: ",
+    ),
+    "a file for the name of data": (
+        "check tiny.yaml -o problem.data.name=own.csv", 2, "unknown name; did you mean {name: csv, path: own.csv}?; "
+    ),
+    "an answer to no challenge": (
+        "challenge --answer 3", 2, "NAME: missing: which challenge?; allowed: a name of `netsim challenge`"
+    ),
+    "an attack on no folder": (
+        "attack nofolder", 2, "WHAT = 'nofolder': no such folder or file, and no shipped scenario of this name; "
+        "allowed: a results folder, a transcript",
+    ),
+    "a whole number as a power of ten": ("audit mine.py --trials 1e3", 2, "Did you mean 1000?"),
     "a transcript of one of several": (
         "attack ones.csv --scenario private-descent", 2,
         "ScenarioError: --algorithm: missing: whose transcript it is; allowed: plain descent, private descent, ",
@@ -179,6 +194,18 @@ OWN = {
     "an agent far away": (_MIXED, f"node.send(99, x=x); {_MIXED}", 70, "which is not its neighbor; neighbors: "),
     "a text": (_SENT, 'await node.exchange(z="hi")', 70, "sends 'z' of type str"),
     "a number": (_SENT, "await node.exchange(z=3.0)", 70, "sends 'z' of type float and shape none"),
+    "a number to privatize": (
+        _MIXED,
+        f"node.privatize(1.0, Laplace(1.0)); {_MIXED}",
+        70,
+        ": 1.0 is no array; it is node.privatize(value, mechanism, ",
+    ),
+    "a bound that is no number": (
+        _MIXED,
+        f"Clip(float('nan')); {_MIXED}",
+        2,
+        "bound = nan: no number: no bound on a norm; allowed: > 0 and ",
+    ),
     "a norm to clip in": (_MIXED, f"Clip(1.0, 'l3'); {_MIXED}", 2, "norm = 'l3': no norm to clip in; allowed: "),
 }
 """Mistakes in code of one's own: what of it is replaced by what, exit status, and what is printed beside its line."""

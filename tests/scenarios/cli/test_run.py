@@ -74,6 +74,7 @@ def test_a_lost_baton_is_told_and_status_70(file):
     assert "DeadlockError" in done.stderr
     assert "waits for any message from" in done.stderr
     assert "packets were lost" in done.stderr
+    assert "writing the report" not in done.stderr
     assert "Set links.reliable: true, or links.loss: 0." in done.stderr
     (folder,) = (file.parent / "results" / "small").iterdir()
     assert (told["error"]["type"], told["folder"]) == ("DeadlockError", str(folder.relative_to(file.parent)))

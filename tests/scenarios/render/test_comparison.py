@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.render.comparison import ABSENT, Comparison, Run, read_runs
+from scenarios.render.comparison import ABSENT, Comparison, Run, ratio, read_runs, replicas_needed
 from scenarios.render.page.several import against_words, comparison_page
 from scenarios.results.base import as_json
 from scenarios.results.tree import dumps, loads
@@ -165,6 +165,15 @@ def test_errors_that_are_no_numbers_have_no_ratio(pair):
     found = Comparison([run, other, older]).against
     assert found[1].why["final_error"] == "an error is 0 or no number"
     assert found[2].why["final_error"] == "nothing was run"
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_too_few_replicas_for_an_interval_say_how_many_it_takes(paired):
+    few = ratio([1.0, 2.0], [1.0, 2.0], paired=paired, confidence=0.95)
+    least = replicas_needed(few)
+    known = [ratio([1.0] * n, [2.0] * n, paired=paired, confidence=0.95).low for n in (least - 1, least)]
+    assert math.isnan(few.low)
+    assert [math.isnan(low) for low in known] == [True, False]
 
 
 def test_algorithms_of_one_folder_and_one_of_each(pair):

@@ -79,3 +79,6 @@ def test_a_command_to_repeat_is_called_as_it_can_be_here(called, found, says, tm
     monkeypatch.setattr(terminal.sys, "executable", str(tmp_path / ".venv/bin/python"))
     monkeypatch.setattr(terminal.shutil, "which", lambda _: found and found.replace("HERE", str(tmp_path)))
     assert terminal.program() == says
+    with terminal.problems.capture() as said:
+        terminal.interrupted("all is kept", "netsim audit netsim.py")
+    assert f"Continue with: {says} audit netsim.py\n" in said.get()

@@ -116,3 +116,13 @@ def test_shipped_scenarios_are_valid_and_described(name):
         Experiment.of(scenario)
     except AbsentDataError as error:
         pytest.skip(f"data set not present: {error}")
+
+
+def test_a_name_used_twice_is_said_with_the_other_mistakes():
+    twice = GOOD.replace("kind: dp_recal", "kind: private_gradient_descent").replace(
+        "activations: 50", "activations: -1"
+    )
+    found = [(one.line, one.field) for one in refused(twice).each()]
+    assert "algorithms[2].name" in [field for _, field in found]
+    assert found == sorted(found)
+    assert len(found) > 1

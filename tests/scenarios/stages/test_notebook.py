@@ -244,3 +244,56 @@ def test_results_and_their_audit_are_one_line(results):
     assert repr(results) == f"Results(name: tiny, status: complete, seed: 0, mine: {entry.audit.verdict})"
     assert f"verdict: {entry.audit.verdict}" in repr(entry.audit)
     assert entry.audit.verdict in results._repr_html_()
+
+
+@dataclass(frozen=True)
+class NoNumbers(Mine):
+    """What it sends are no numbers."""
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            sent = node.privatize(Clip(1.0)(await node.gradient(x)), Laplace(self.scale))
+            x = (await node.exchange(g=np.nan * sent)).mix("g")
+            node.estimate(node.zeros())
+
+
+def test_messages_that_are_no_numbers_are_named_and_no_trials_advised():
+    with pytest.raises(PrivacyError, match=r"the run diverges: 'g' in exchange message 0 of agent \d, at t=0 s"):
+        scenarios.audit(NoNumbers(), 1.0, "audit.search=null", trials=50)
+
+
+@dataclass(frozen=True)
+class Bare(Mine):
+    """Nothing protects what it sends."""
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            x = x - 0.1 * (await node.exchange(g=await node.gradient(x))).mix("g")
+            node.estimate(x)
+
+
+def test_the_answer_says_what_to_do_next_and_nothing_of_what_is_not_known():
+    shown = scenarios.audit(Bare(), 1.0, "audit.search=null", trials=50)
+    assert shown.verdict == "unprotected"
+    for text in (str(shown), shown._repr_html_()):
+        assert "None" not in text
+        assert "Add noise to ‘g’, or do not send it" in text
+    undecided = scenarios.audit(Mine(), 5.0, "audit.search=null", trials=50)
+    assert "'audit.adjacency=agent'" in str(undecided)
+    assert "<li>" in undecided._repr_html_()
+
+
+def test_a_long_audit_says_how_long_it_takes_and_how_far_it_is(monkeypatch, capsys):
+    def audited(**options):
+        scenarios.audit(Mine(), None, "audit.search=null", trials=50, **options)
+        return capsys.readouterr()
+
+    assert audited() == ("", "")  # done before anybody wonders
+    monkeypatch.setattr("scenarios.stages.notebook.LONG", 0.0)
+    out, said = audited()
+    assert not out
+    assert said.strip().startswith("About ")
+    assert "· Mine: auditing" in said
+    assert audited(progress=False) == ("", "")

@@ -439,7 +439,7 @@ def test_rows_name_the_field_and_all_can_be_shown(folder):
     releases = json.loads(path.read_text())["account"]["releases"]
     assert [one["field"] for one in releases[:4]] == ["x", "y", "x", "y"]
     brief, whole = cli("witness", path).stdout, cli("witness", path, "--all").stdout
-    assert "which is claimed of the whole run" in brief
+    assert "the claim for the whole run" in brief
     rows = [line.split() for line in whole.splitlines() if line.strip()[:1].isdigit()]
     assert [(int(row[0]), row[1]) for row in rows] == [(one["activation"], one["field"]) for one in releases]
     hidden = len(releases) - sum(line.strip()[:1].isdigit() for line in brief.splitlines())

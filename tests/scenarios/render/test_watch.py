@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from scenarios.cli.progress import EVERY, Bars, Watcher
+from scenarios.render.progress import EVERY, Bars, Watcher
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.command import cli
@@ -107,7 +107,7 @@ def test_a_runner_shows_every_simulation_but_those_of_audits(tmp_path):
 
 @pytest.mark.slow
 def test_the_command_watches(tmp_path, monkeypatch):
-    monkeypatch.setattr("scenarios.cli.progress.EVERY", 0.0)
+    monkeypatch.setattr("scenarios.render.progress.EVERY", 0.0)
     file = tmp_path / "small.yaml"
     file.write_text(SMALL.split("attacks:")[0])
     cli("run", file, "--out", tmp_path / "out", "--watch", ends=0, output="packets per real second")

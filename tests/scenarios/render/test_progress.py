@@ -6,8 +6,8 @@ import time
 import pytest
 from rich.console import Console
 
-from scenarios.cli import progress
-from scenarios.cli.progress import Bars
+from scenarios.render import progress
+from scenarios.render.progress import Bars
 from scenarios.schema.load import parse
 from scenarios.stages import beside
 from tests.scenarios.files.mistaken import GOOD

@@ -133,13 +133,21 @@ class Bars:
 
     What a `watcher` shows of the run is above the bars. Without `lines` an output that is no terminal gets nothing,
     and the bars of a terminal are gone when all is done: for a command whose answer is all that is to be read.
-    `in_bytes`: steps are bytes.
+    `breaks_silence`: an output that is no terminal gets a line whenever a stage has been silent (default: as
+    `lines`). `in_bytes`: steps are bytes.
     """
 
     def __init__(
-        self, console: Console, watcher: Watcher | None = None, *, lines: bool = True, in_bytes: bool = False
+        self,
+        console: Console,
+        watcher: Watcher | None = None,
+        *,
+        lines: bool = True,
+        breaks_silence: bool | None = None,
+        in_bytes: bool = False,
     ) -> None:
         self._console, self._lines = console, lines
+        self._breaks_silence = lines if breaks_silence is None else breaks_silence
         self._progress = _Stacked(
             SpinnerColumn(finished_text="[green]✓[/]"), TextColumn("{task.description}"), BarColumn(bar_width=16),
             *([DownloadColumn()] if in_bytes else []), TimeElapsedColumn(), TimeRemainingColumn(),
@@ -151,7 +159,7 @@ class Bars:
 
     def __enter__(self) -> "Bars":
         self._progress.start()
-        if self._lines and not self._console.is_terminal:
+        if self._breaks_silence and not self._console.is_terminal:
             threading.Thread(target=self._break_silence, daemon=True).start()
         return self
 

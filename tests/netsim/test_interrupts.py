@@ -1,0 +1,50 @@
+"""Of several signals that stop a command only the first is one, until its processes have ended."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from attacks.audit.pair import spread
+from netsim.interrupts import STOPS, stopped_once
+
+
+def _stop_twice(program):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.raise_signal(signal.SIGINT)
+        assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+def test_the_second_of_two_is_ignored_also_by_a_program_started_then():
+    before = [signal.getsignal(number) for number in STOPS]
+    ended = "import signal; signal.raise_signal(signal.SIGINT)"
+    with pytest.raises(KeyboardInterrupt), stopped_once():
+        _stop_twice(ended)
+    assert [signal.getsignal(number) for number in STOPS] == before
+
+
+def test_another_one_afterwards_stops_again():
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt), stopped_once():
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_what_is_ignored_stays_so():
+    former = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with stopped_once():
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, former)
+
+
+def test_a_generator_closed_early_leaves_the_handlers_as_they_were():
+    before = [signal.getsignal(number) for number in STOPS]
+    results = spread(abs, [(-1,), (-2,)], 1)
+    assert next(results) == 1
+    results.close()
+    assert [signal.getsignal(number) for number in STOPS] == before
