@@ -172,8 +172,10 @@ def living_functions() -> list[FunctionType]:
     return [one for one in gc.get_objects() if type(one) is FunctionType]
 
 
-def _own(module: str, value: Any) -> bool:
-    return module != _BASE and (module.startswith(PUBLISHED) or not of_library(value))
+def _own(module: object, value: Any) -> bool:
+    if not isinstance(module, str) or module == _BASE:  # a compiled class may have something else for its module
+        return False
+    return module.startswith(PUBLISHED) or not of_library(value)
 
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:

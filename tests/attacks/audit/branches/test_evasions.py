@@ -17,6 +17,15 @@ from tests.attacks.audit.test_branches import NOISE, Base, found
 LOOKED_UP = {RARE: 1.0}
 
 
+class OfNoModule:
+    """As some compiled classes are."""
+
+    __module__ = property(lambda self: "")
+
+
+OF_NO_MODULE = OfNoModule()
+
+
 # ── the end of a try, a handler, a case, a loop ─────────────────────────────────────────────────────────
 class AfterARaise(Base):
     async def besides(self, node, gradient, received, k):
