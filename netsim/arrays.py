@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from netsim.errors import ProtocolError, ScenarioError, near
+from netsim.errors import ProtocolError, ScenarioError, did_you_mean, near
 
 Array: TypeAlias = NDArray[np.float64]
 """Float64 values; the leading axis is the replica, the last one the coordinate."""
@@ -88,8 +88,9 @@ def whole(value: object, field: str, least: int = 1, most: int | None = None) ->
 def unknown(field: str, name: str, names: Iterable[str]) -> ScenarioError:
     """The error for a name that is none of `names`, which it lists with the nearest first."""
     ranked = sorted(names, key=lambda known: -SequenceMatcher(None, str(name).lower(), known).ratio())
-    hint = "".join(f"; did you mean {one!r}?" for one in near(str(name), ranked, 1))
-    return ScenarioError(field, name, f"unknown{hint}", ", ".join(ranked) or "none")
+    return ScenarioError(
+        field, name, f"unknown{did_you_mean(near(str(name), ranked, 1))}", ", ".join(ranked) or "none"
+    )
 
 
 def positive_step(step: float) -> float:

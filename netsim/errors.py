@@ -30,8 +30,12 @@ def short(value: object) -> bool | int | float | str | None:
 
 def meant(written: str, known: Iterable[str]) -> str:
     """The end of a message about a name that is none of these: the nearest, if one is near."""
-    near = difflib.get_close_matches(written, [*known], n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    return did_you_mean(difflib.get_close_matches(written, [*known], n=1))
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """The end of a message that asks for one of these; nothing where there are none."""
+    return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
 
 
 def near(written: str, names: Iterable[str], most: int = 3) -> list[str]:

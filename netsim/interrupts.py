@@ -1,13 +1,32 @@
-"""Signals that stop a command, while processes of its own are ended."""
+"""Signals that stop a command: what becomes of them where it must not be stopped just then, or not twice."""
 
 import signal
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Ctrl-C, what a batch system sends before it kills, and a closed terminal."""
+_Handler = Callable[[int, FrameType | None], Any]
+
+
+@contextmanager
+def undisturbed() -> Generator[None]:
+    """Ctrl-C, or another signal that stops a command, waits until the end, and is a `KeyboardInterrupt` then.
+
+    For the few milliseconds in which several files are brought in step.
+    """
+    stopped: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        stopped.append(number)
+
+    with _handled(_handlers(), note):
+        yield
+    if stopped:
+        raise KeyboardInterrupt
 
 
 @contextmanager
@@ -15,23 +34,33 @@ def stopped_once() -> Generator[None]:
     """After the first signal that stops a command, ignore all others until the end.
 
     Two come at once where a signal goes to a process and to its group. The second would end the programs that are
-    started to end the worker processes, which inherit that it is ignored; nobody would end the workers then. In a
-    thread that gets no signals nothing is changed.
+    started to end the worker processes, which inherit that it is ignored; nobody would end the workers then.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    former = {number: handler for number in STOPS if callable(handler := signal.getsignal(number))}
+    former = _handlers()
 
     def stop(number: int, frame: FrameType | None) -> None:
         for one in former:
             signal.signal(one, signal.SIG_IGN)
-        former[signal.Signals(number)](number, frame)
+        former[number](number, frame)
 
+    with _handled(former, stop):
+        yield
+
+
+def _handlers() -> Mapping[int, _Handler]:
+    """Who handles each signal that stops a command; nobody in a thread that gets none, or where it is ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    return {number: handler for number in STOPS if callable(handler := signal.getsignal(number))}
+
+
+@contextmanager
+def _handled(former: Mapping[int, _Handler], handler: _Handler) -> Generator[None]:
+    """Another handler in place of the former ones."""
     for number in former:
-        signal.signal(number, stop)
+        signal.signal(number, handler)
     try:
         yield
     finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
+        for number, one in former.items():
+            signal.signal(number, one)

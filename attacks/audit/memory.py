@@ -297,8 +297,8 @@ class _Found(NamedTuple):
             return
         self.seen.add(function)
         code, own, at = function.__code__, vars(function), function.__module__
-        names, place = list(dict.fromkeys(names_of(code))), f"{at}.{function.__name__}"
-        stored = {*names_of(code, "STORE_GLOBAL"), *names_of(code, "STORE_ATTR")}
+        names, place = list(dict.fromkeys(_names_of(code))), f"{at}.{function.__name__}"
+        stored = {*_names_of(code, "STORE_GLOBAL"), *_names_of(code, "STORE_ATTR")}
         self.add_named(at, function.__globals__, names, stored, set())
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             self.add(
@@ -358,7 +358,7 @@ def of_library(value: Any) -> bool:
     return package in OURS or (name != "__main__" and builtin)
 
 
-def names_of(code: CodeType, operation: str | None = None) -> Iterator[str]:
+def _names_of(code: CodeType, operation: str | None = None) -> Iterator[str]:
     """Names that code, or code within it, uses; of which it does this."""
     if operation is None:
         yield from code.co_names
@@ -366,4 +366,4 @@ def names_of(code: CodeType, operation: str | None = None) -> Iterator[str]:
         yield from (str(one.argval) for one in dis.get_instructions(code) if one.opname == operation)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from names_of(constant, operation)
+            yield from _names_of(constant, operation)

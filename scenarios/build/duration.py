@@ -183,6 +183,13 @@ def duration(seconds: float) -> str:
     return "for ever"
 
 
+def how_far(done: float, total: float | None) -> str:
+    """Steps done of a stage, in words: of all, that they are evaluated now; nothing of a stage of one step."""
+    if total is None or total <= 1 or done > total:
+        return ""
+    return f"{done:,.0f} of {total:,.0f}{', evaluating' * (done == total)}"
+
+
 class Progress(Protocol):
     """Receiver of how far the run is: `begin` a stage of `total` steps, `advance` by some, what else to `say`, and
     what is being done within the stage at this moment, a line each (`doing`)."""

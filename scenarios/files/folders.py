@@ -3,18 +3,14 @@
 import os
 import re
 import shutil
-import signal
-import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from types import FrameType
 
 from netsim.errors import ScenarioError
 from netsim.files import draft_of
-from netsim.interrupts import STOPS
 
 try:
     import fcntl
@@ -82,32 +78,6 @@ def written(path: Path, field: str = "--out", allowed: str = "a file in a folder
     except OSError as error:
         why = f"cannot be written ({error.strerror or error})"
         raise ScenarioError(field, str(path), why, allowed) from None
-
-
-@contextmanager
-def undisturbed() -> Generator[None]:
-    """Ctrl-C, or another signal that stops a command, waits until the end, and is a `KeyboardInterrupt` then.
-
-    For the few milliseconds in which several files are brought in step. In a thread that gets no signals nothing is
-    changed.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    stopped: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        stopped.append(number)
-
-    heard = [number for number in STOPS if callable(signal.getsignal(number))]
-    former = {number: signal.signal(number, note) for number in heard}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
-    if stopped:
-        raise KeyboardInterrupt
 
 
 @contextmanager

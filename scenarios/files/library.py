@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
-from netsim.errors import ScenarioError, near, together, what
+from netsim.errors import ScenarioError, did_you_mean, near, together, what
 from netsim.files import check_regular
 from scenarios.files.document import Tree, keys_of, place_of, plain, put, read_yaml
 from scenarios.files.folders import MANIFEST
@@ -176,8 +176,7 @@ def read_source(source: str) -> tuple[str, str]:
     except ScenarioError as error:
         if error.file is not None or _is_there(path):
             raise
-        found = near(path.name.removesuffix(".yaml"), shipped)
-        hint = f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+        hint = did_you_mean(near(path.name.removesuffix(".yaml"), shipped))
         hint = f"; {error.allowed}" if error.allowed.startswith("did you mean") else hint
         problem = f"no such file, and no shipped scenario of this name{hint}"
         raise ScenarioError("scenario", source, problem, "a path, or a name that `netsim list` shows") from error

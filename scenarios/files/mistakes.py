@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from netsim.errors import ScenarioError, together
+from netsim.errors import ScenarioError, did_you_mean, together
 from scenarios.files.document import Key, Place, Tree, dotted, keys_of, place_of, plain, plain_scalar
 from scenarios.files.library import EXTENDS, is_set
 from scenarios.files.models import literals, models_in, tag_field
@@ -182,7 +182,7 @@ class _Mistakes:
             return "not one of the allowed values" + hint, str(context["expected"])
         if kind == "string_pattern_mismatch":
             slug = re.sub(r"[^a-z0-9]+", "-", str(value).lower()).strip("-")
-            hint = f"; did you mean {slug!r}?" if slug else ""
+            hint = did_you_mean([slug] if slug else [])
             return f"not of the form of a name{hint}", BOUNDS[kind].format(**context)
         if kind in BOUNDS:
             allowed = self._range_at(keys, context) or BOUNDS[kind].format(**context)
@@ -418,7 +418,7 @@ def _near(written: object, names: Sequence[str], cutoff: float = 0.61) -> str:
         return f": renamed to {RENAMED[written]!r}"
     simple = {name.lower().replace("-", "_").replace(" ", "_"): name for name in names}
     found = difflib.get_close_matches(written.lower().replace("-", "_").replace(" ", "_"), simple, n=1, cutoff=cutoff)
-    return f"; did you mean {simple[found[0]]!r}?" if found else ""
+    return did_you_mean([simple[one] for one in found])
 
 
 def _near_text(name: str, forms: Sequence[Sequence[str]], root: type[BaseModel], keys: Sequence[Key]) -> str:
@@ -436,7 +436,7 @@ def _near_text(name: str, forms: Sequence[Sequence[str]], root: type[BaseModel],
             {path for path in _paths(root, name) if path != name}, key=lambda path: (path.count("."), path)
         )
         found = [path for path in places if len(keys) > 1 and path.startswith(f"{keys[0]}")] or places
-    return f"; did you mean {' or '.join(map(repr, found[:2]))}?" if found else ""
+    return did_you_mean(found[:2])
 
 
 def _of_the_wrong_type(value: object, wanted: str, bare: bool = False) -> str:

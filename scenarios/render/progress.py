@@ -24,6 +24,8 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from scenarios.build.duration import how_far
+
 if TYPE_CHECKING:
     from netsim.running import Running
 
@@ -193,14 +195,9 @@ class Bars:
         while not self._over.wait(max(0.01, self._spoke + SILENCE - time.monotonic())):
             for task in self._progress.tasks[-1:]:
                 if time.monotonic() - self._spoke >= SILENCE:
-                    far = (
-                        f"{task.completed:,.0f} of {task.total:,.0f}, "
-                        if task.total and task.completed <= task.total > 1
-                        else ""
-                    )
-                    after = "evaluating, " if far and task.completed == task.total else ""
                     now = "".join(f"; {line}" for line in self._progress.doing)
-                    self.say(f"… {self._stage}: {far}{after}{task.elapsed or 0:.0f} s{now}")
+                    far = (how_far(task.completed, task.total), f"{task.elapsed or 0:.0f} s")
+                    self.say(f"… {self._stage}: {', '.join(filter(None, far))}{now}")
 
     def _finish(self) -> None:
         if self._progress.watcher is not None:

@@ -150,7 +150,7 @@ def program() -> str:
     return _called("netsim", own) if own.name == "netsim" else "netsim"
 
 
-def called_here(command: str) -> str:
+def _called_here(command: str) -> str:
     """A command line with this command as one calls it here."""
     return re.sub("^netsim ", lambda _: f"{program()} ", command)
 
@@ -168,7 +168,7 @@ def print_steps(head: str, steps: Iterable[tuple[str, str]]) -> None:
     for words, step in steps:
         console.print(Padding(f"{escape(words)}{':' * bool(step)}", (0, 0, 0, 2)), highlight=False)
         if step:
-            line(f"    {called_here(step)}", style="bold")
+            line(f"    {_called_here(step)}", style="bold")
 
 
 def print_page(folder: Path, *, verbose: bool = True) -> None:
@@ -181,7 +181,7 @@ def print_page(folder: Path, *, verbose: bool = True) -> None:
 def interrupted(kept: str, command: str) -> None:
     """What a Ctrl-C left, and the command that continues."""
     problems.print(f"[yellow]Interrupted: {kept}.[/]")
-    problems.print(f"Continue with: [bold]{escape(called_here(command))}[/]", highlight=False, soft_wrap=True)
+    problems.print(f"Continue with: [bold]{escape(_called_here(command))}[/]", highlight=False, soft_wrap=True)
 
 
 def leave_if_stopped(error: BaseException | None) -> None:

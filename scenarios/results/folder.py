@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from netsim.errors import ScenarioError, near
+from netsim.errors import ScenarioError, did_you_mean, near
 from netsim.files import check_regular
 from scenarios.build.experiment import Experiment
 from scenarios.files.folders import MANIFEST, RESULTS, SWEEP
@@ -35,8 +35,7 @@ def no_results(folder: Path, field: str = "folder") -> ScenarioError:
         allowed += f"; a scenario is run first: `netsim run {folder}`" if folder.suffix in (".yaml", ".yml") else ""
     else:
         beside = folder.parent.iterdir() if folder.parent.is_dir() else ()
-        found = near(folder.name, [one.name for one in beside if one.is_dir()], 1)
-        why = "no such folder" + "".join(f"; did you mean {one!r}?" for one in found)
+        why = "no such folder" + did_you_mean(near(folder.name, [one.name for one in beside if one.is_dir()], 1))
         allowed += f"; a scenario is run first: `netsim run {folder}`" if str(folder) in library() else ""
     return ScenarioError(field, str(folder), why, allowed)
 

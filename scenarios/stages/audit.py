@@ -2,7 +2,8 @@
 them and their exact prices."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -84,18 +85,16 @@ class Judge:
         if claim is None:
             return replace(entry, audit_status=NO_CLAIM), None
         try:
-            with watching(Watch(subject.simulation.algorithm)) as searched:
-                pair, search = pair_for(self.experiment, subject, claim, activations, self.progress)
-            options = AuditOptions(self.experiment.scenario, subject, pair, claim, searched)
-            plan = options.plan
-            entry = replace(entry, plan=None if plan is None else taken(PlanResult, plan))
-            self.keep(entry)
-            return self._audited(entry, subject, activations, options, search), options
-        except (PrivacyError, ScenarioError, np.linalg.LinAlgError) as error:
-            lost = diverged(subject.simulation, self.experiment.pair)
-            if lost is None and not isinstance(error, PrivacyError):
-                raise
-            return replace(entry, audit=AuditRefused(refused=lost or str(error)), audit_status=REFUSED), None
+            with divergence_named(subject.simulation, self.experiment.pair):
+                with watching(Watch(subject.simulation.algorithm)) as searched:
+                    pair, search = pair_for(self.experiment, subject, claim, activations, self.progress)
+                options = AuditOptions(self.experiment.scenario, subject, pair, claim, searched)
+                plan = options.plan
+                entry = replace(entry, plan=None if plan is None else taken(PlanResult, plan))
+                self.keep(entry)
+                return self._audited(entry, subject, activations, options, search), options
+        except PrivacyError as error:
+            return replace(entry, audit=AuditRefused(refused=str(error)), audit_status=REFUSED), None
 
     def options(self, subject: Subject, activations: int) -> AuditOptions:
         """The options of an audit that has a verdict."""
@@ -184,12 +183,23 @@ def decided(options: AuditOptions, folder: Path | None, progress: Callable[[int]
     data sets, would not help."""
     found = audited(options, folder, progress, jobs)
     undecided = found.judgement.verdict in ("consistent", "underpowered")
-    if undecided and (lost := diverged(options.simulation, options.pair)) is not None:
+    if undecided and (lost := _diverged(options.simulation, options.pair)) is not None:
         raise PrivacyError(lost)
     return found
 
 
-def diverged(simulation: Simulation, pair: Pair | None) -> str | None:
+@contextmanager
+def divergence_named(simulation: Simulation, pair: Pair | None) -> Generator[None]:
+    """Within, what goes wrong because the run diverges is a `PrivacyError` that says so."""
+    try:
+        yield
+    except (PrivacyError, ScenarioError, np.linalg.LinAlgError):
+        if (lost := _diverged(simulation, pair)) is None:
+            raise
+        raise PrivacyError(lost) from None
+
+
+def _diverged(simulation: Simulation, pair: Pair | None) -> str | None:
     """Which message of the audited agent, or to it, is the first that is no number, where a run diverges so far."""
     assert pair is not None
     own = simulation.problem.objectives[pair.agent]

@@ -4,11 +4,11 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scenarios.build.duration import Progress
+from scenarios.build.duration import Progress, how_far
 
 EVERY = 1.0
 """Seconds between two looks at the files, and between two that one process writes."""
@@ -23,7 +23,7 @@ class Noted:
     _stage: str = ""
     _total: int = 0
     _done: int = 0
-    _written: float = field(default=0.0)
+    _written: float = 0.0
 
     def begin(self, stage: str, total: int) -> None:
         self._stage, self._total, self._done = stage, total, 0
@@ -43,10 +43,9 @@ class Noted:
 
     def _write(self) -> None:
         self._written = time.monotonic()
-        far = f": {self._done:,} of {self._total:,}" if self._total > 1 and self._done <= self._total else ""
-        far += ", evaluating" if far and self._done == self._total else ""
+        said = ": ".join(filter(None, (self.name, self._stage, how_far(self._done, self._total))))
         with suppress(OSError):  # the folder is gone where the command was interrupted
-            self.file.write_text(f"{self.name}: {self._stage}{far}", encoding="utf-8")
+            self.file.write_text(said, encoding="utf-8")
 
     def over(self) -> None:
         """There is no more to say."""

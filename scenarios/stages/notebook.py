@@ -44,7 +44,7 @@ from scenarios.results.run import Convergence
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema import Scenario
 from scenarios.schema.own import claiming
-from scenarios.stages.audit import decided, diverged
+from scenarios.stages.audit import decided, divergence_named
 from scenarios.stages.worlds import AuditOptions
 from scenarios.stages.worst_pair import pair_for
 
@@ -144,21 +144,15 @@ def audit_own(
     seconds = audit_cost(simulation, spec).seconds
     long = math.isnan(seconds) or seconds > LONG
     console = Console(file=sys.stderr, force_jupyter=False)
-    try:
-        with Bars(console, lines=long, breaks_silence=True) if progress else nullcontext(Silent()) as shown:
-            if long:
-                shown.say(
-                    "Only chance ends it." if math.isnan(seconds) else f"About {duration(seconds)} on one core."
-                )
-            with watching(Watch(subject.simulation.algorithm)) as searched:
-                pair, search = pair_for(experiment, subject, stated, activations, shown)
-            shown.begin(f"{name}: auditing", 2 * spec.trials)
-            options_ = AuditOptions(scenario, subject, pair, stated, searched)
-            found = decided(options_, None, shown.advance, jobs)
-    except PrivacyError:
-        if (lost := diverged(simulation, experiment.pair)) is None:
-            raise
-        raise PrivacyError(lost) from None
+    bars = Bars(console, lines=long, breaks_silence=True) if progress else nullcontext(Silent())
+    with divergence_named(simulation, experiment.pair), bars as shown:
+        if long:
+            shown.say("Only chance ends it." if math.isnan(seconds) else f"About {duration(seconds)} on one core.")
+        with watching(Watch(subject.simulation.algorithm)) as searched:
+            pair, search = pair_for(experiment, subject, stated, activations, shown)
+        shown.begin(f"{name}: auditing", 2 * spec.trials)
+        options_ = AuditOptions(scenario, subject, pair, stated, searched)
+        found = decided(options_, None, shown.advance, jobs)
     judged = replace(audit_result(found), search=search)
     entry = replace(_entry(name, "", simulation.algorithm.noisy, audit=judged), kind="python")
     advised = all_steps(replace(header(experiment, ""), algorithms=(entry,)))

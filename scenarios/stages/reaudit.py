@@ -8,11 +8,11 @@ from pathlib import Path
 from attacks.audit.archive import MARK
 from attacks.audit.verdict import BROKEN
 from netsim.errors import ScenarioError
+from netsim.interrupts import undisturbed
 from netsim.settings import Recording
 from netsim.transcript.packet_log import PacketLog
 from scenarios.build.duration import Progress, simulated
 from scenarios.build.experiment import Subject
-from scenarios.files.folders import undisturbed
 from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran
 from scenarios.render.sentences import missing

@@ -117,12 +117,9 @@ def _untouched(other: Replayed, releases: Sequence[Array], again: _Again) -> _In
     if not hidden or other.departure is not None or not any(np.any(c.visible) for c in other.comparisons):
         return None
     same = [c.visible.copy() for c in other.comparisons]
-    for k in range(len(_MOVES) + _REDRAWN):
-        changed = list(releases)
-        for t, rng in zip(
-            hidden, np.random.default_rng(k // 2 if k < len(_MOVES) else k).spawn(len(hidden)), strict=True
-        ):
-            changed[t] = _elsewhere(other.releases[t], releases[t], _MOVES[k] if k < len(_MOVES) else None, rng)
+    for k, far in enumerate((*_MOVES, *[None] * _REDRAWN)):
+        rng = np.random.default_rng(k if far is None else k // 2)  # forth and back along one direction
+        changed = [_elsewhere(other.releases[t], r, far, rng) if t in hidden else r for t, r in enumerate(releases)]
         try:
             moved = again(changed)
         except NetsimError:

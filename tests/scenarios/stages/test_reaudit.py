@@ -9,9 +9,9 @@ import signal
 import numpy as np
 import pytest
 
+from netsim.interrupts import undisturbed
 from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
-from scenarios.files.folders import undisturbed
 from scenarios.results.audit import OtherAudit
 from scenarios.results.folder import RunFolder, read_results
 from scenarios.schema.load import parse
