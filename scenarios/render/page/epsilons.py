@@ -172,17 +172,19 @@ class _Painter:
         self._beside(min(left, *inside), math.inf if math.isinf(row.upper) else max(inside), row.exact)
 
     def _beside(self, low: float, high: float, text: str) -> None:
-        """The number of the exact lane beside its interval from `low` to `high`, on the side where there is room."""
+        """The number of the exact lane beside its interval from `low` to `high`, or on it: where there is room, and
+        the line of the claim does not cross it if that can be."""
         first, last = self.plot.get_xlim()
         needed, gap = (18 + 7 * len(text)) * self.pixel, 10 * self.pixel
-        right, left = last - high > needed, low - first > needed
-        claim = self.scale.at(self.row.claimed)
-        if right and not (left and 0 < claim - high < needed):
-            self._text(high + gap, 2, text, backed=0 < claim - high < needed)
-        elif left:
-            self._text(low - gap, 2, text, ha="right", backed=0 < low - claim < needed)
-        else:
-            self._text(low + gap, 2, text, backed=True)
+        claim, middle = self.scale.at(self.row.claimed), self.row.estimate
+        on = max(low, self.scale.at(middle)) if math.isfinite(middle) else low
+        outside = [high + gap, low - needed]
+        inside = [start for start in (*outside, on + gap, claim + gap) if first <= start <= last + gap - needed]
+        clear = [start for start in inside if not start < claim < start + needed]
+        start = (clear or inside or [on + gap])[0]
+        backed = not clear or start not in outside
+        at, side = (low - gap, "right") if start == outside[1] else (start, "left")
+        self._text(at, 2, text, ha=side, backed=backed)
 
     def _audited(self) -> None:
         row, scale, y = self.row, self.scale, self.top + 3
@@ -195,7 +197,7 @@ class _Painter:
         face = PAPER if row.audited == 0 else ORANGE
         self.plot.plot([at], [y], marker="s", color=ORANGE, markersize=7.5, markerfacecolor=face, mew=1.6)
         if at - self.plot.get_xlim()[0] > 62 * self.pixel:
-            self._text(at - 10 * self.pixel, 3, at_least(row.audited), ha="right")
+            self._text(at - 10 * self.pixel, 3, at_least(row.audited), ha="right", backed=row.audited > row.claimed)
         else:
             self._text(at + 37 * self.pixel, 3, at_least(row.audited), backed=True)
 
