@@ -185,7 +185,8 @@ class Node(Protocol):
     def privatize(
         self, value: Array, mechanism: Mechanism, shared: Gaussian | None = None, draw: int | None = None
     ) -> Array:
-        """One release: the private value with fresh noise. Send the very array you get back.
+        """One release: the private value with fresh noise. Send the array you get back, or a number of which it comes
+        out to who knows what was sent before (x − step times it): an audit prices both.
 
         `shared`: besides, with each neighbor, noise of this law from the seed that we two share, added where my
         number is the smaller and subtracted where it is the larger, so that it cancels in the sum over all agents.

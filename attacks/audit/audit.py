@@ -699,8 +699,8 @@ def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None, pure:
         if math.isfinite(e.granted_from) and not bounded:
             return (
                 f"from activation {e.granted_from:.0f} on what `privatize` returned is sent inside something else, "
-                f"or not at all{hidden}, and of that only the upper end of the exact ε is known. Send the very array "
-                "that it returned (no copy, sum or `np.where` of it), and go on with what was sent; with a codec, "
-                "one that knows the law of its codes"
+                f"or not at all{hidden}, and of that only the upper end of the exact ε is known. Send what it "
+                "returned, or a number of which it comes out (x − step times it, no sum or `np.where` of it), and go "
+                "on with what was sent; with a codec, one that knows the law of its codes"
             )
     return None

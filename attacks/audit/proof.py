@@ -1,8 +1,9 @@
 """A bound of ε over **all** pairs of an adjacency, at the door of one agent, from the agent's own code.
 
 The probe reads what the agent sends as O = o + C g + B z, given what passed its door before: g its private answers
-(gradients, proximal points), z its noise. Where each noise is in one message alone, B is diagonal, and what the door
-sees is a sequence of releases, the r-th moved by Σ_t C_rt Δg_t against noise B_rr z_r. Δg_t, by how much the answers
+(gradients, proximal points), z its noise. Releases that no message carries as they were made are granted: who has
+them knows no less. Where each noise is in one message alone, B is diagonal, and what the door sees is a sequence of
+releases, the r-th moved by Σ_t C_rt Δg_t against noise B_rr z_r. Δg_t, by how much the answers
 of two adjacent worlds differ, may depend on all that was seen before, and on nothing else: given what was seen, the
 agent's state follows from its data. With ‖Δg_t‖ ≤ Δ_t whatever was seen,
 
@@ -34,7 +35,8 @@ Branches of the code that more than public numbers decide have to go both ways w
 
 Random weights (`UniformLaplace`) are drawn without regard to the data, so that their noise loses no more than its
 Laplace part. Nothing is proven of agents whose code is no affine function of its answers (projections, ℓ1 proximal
-steps, top-k), of releases that are not on the wire as they were made, or of batches of records without a clip.
+steps, top-k), of messages that have answers in them beside what was released, or of batches of records without a
+clip.
 """
 
 import math
@@ -131,12 +133,20 @@ def _at_coins(
     covered = (
         f"each of the {len(first.vectors)} noisy values that it sends has {law} noise of its own, and is sent as it"
     )
+    rest = f"{covered} was made; nothing else that it sends depends on its data, given what was seen before"
+    listener = f"all that agent {agent} sends and receives"
+    if any(door.granted for door in doors):
+        listener = f"{listener}, its releases as they were made"
+        rest = (
+            f"each of its {len(first.vectors)} releases has {law} noise of its own; all else that it sends is made of"
+            " these and of what was seen before"
+        )
     return Bound(
         epsilon + added,
         (
-            f"who listens has all that agent {agent} sends and receives, and knows the run's routes and delays",
+            f"who listens has {listener}, and knows the run's routes and delays",
             f"{affine}, and in {first.drawn} made-up ones with gradients from 10⁻⁶ to 10¹²",
-            f"{covered} was made; nothing else that it sends depends on its data, given what was seen before",
+            rest,
             *dict.fromkeys(sentence for _, found in limits for sentence in found),
             *words,
             *_of_batches(moved, used),
@@ -162,7 +172,7 @@ class _Door:
     query's point moves with others' answers; `steps` (queries,) by how much with its own. `perturbed`: the steps of
     releases by objective perturbation; `batches`: which of so many `records` a query is for, where it is not for all
     (None as in `Pass`); `overran`: whether the code goes on to send where the record ends; `drawn`: how many
-    transcripts were made up."""
+    transcripts were made up; `granted`: who listens is granted releases that no message carries."""
 
     law: str
     vectors: Array
@@ -176,6 +186,7 @@ class _Door:
     perturbed: Array
     overran: bool
     drawn: int
+    granted: bool
 
     @classmethod
     def of(cls, sample: Sample, agent: int, coins: Coins, part: int, parts: int) -> "_Door":
@@ -187,6 +198,9 @@ class _Door:
         mapper = Mapper(RecordedAgent(recording))
         if mapper.base.gaps:
             raise AttackError("messages to the agent were not recorded")
+        if granted := bool(mapper.base.unseen):
+            recording = recording._replace(granted=tuple(sample.releases))
+            mapper = Mapper(RecordedAgent(recording))
         clips = Clips.of(recording, mapper)
         found = clips.map()
         if len(found.design) != 1:
@@ -212,6 +226,7 @@ class _Door:
             -factors[factors < 0],
             mapper.base.overran,
             drawn(mapper),
+            granted,
         )
 
     def check_same(self, other: "_Door") -> None:
@@ -350,7 +365,7 @@ def _releases(mapper: Mapper, found: Map, noise: Array) -> tuple[Array, list[int
     loud = noise > 0
     hidden = own[:, [found.releases.index(release) for release in mapper.base.unseen]]
     if np.any(hidden) or np.any(np.count_nonzero(own, axis=0) > 1) or np.any(np.count_nonzero(own, axis=1) > 1):
-        raise AttackError("some release is not on the wire as it was made, or its noise is in several messages")
+        raise AttackError("some noise is in several messages, or neighbors know it")
     if np.any(design[~loud]):
         field = found.fields[int(np.flatnonzero(~loud & np.any(design, axis=1))[0])]
         raise AttackError(f"{field[3]!r} of {field[1]} message {field[2]} depends on answers, and no noise is in it")

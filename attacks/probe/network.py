@@ -206,7 +206,9 @@ class _NetworkProbeNode(ProbeNode):
         return network.take(which, me)
 
     def _observed(self, field: Field) -> Array:
-        return self._inputs.observe(self._network.seen.values[field[:3]][field[3]])
+        sender, kind, number, name = field
+        assert kind != "release"  # nothing is granted
+        return self._inputs.observe(self._network.seen.values[sender, kind, number][name])
 
     def _post(self, kind: Kind, values: Values, to: int) -> Message:
         which = self.id, kind, self._counts[kind]

@@ -35,8 +35,9 @@ from netsim.models.model import Regularizer, Zero
 from netsim.node import own_share, share_factor
 from netsim.transcript.message import Kind, Record, Values
 
-Field = tuple[int, Kind, int, str]
-"""A value on the wire: sender, kind and number of the message, name."""
+Field = tuple[int, Kind | Literal["release"], int, str]
+"""A value on the wire: sender, kind and number of the message, name. Or a release that is granted: its agent, its
+number, and no name."""
 Query = tuple[int, int]
 """An agent, and which of its private queries, from 0."""
 Release = tuple[int, int]
@@ -238,7 +239,7 @@ class ProbeNode(ABC):
         self._mechanisms.append(mechanism)
         if self._inputs.places is None:
             return self._handed(release, value)
-        place = self._inputs.places.get(release)
+        place = self._inputs.places.get(release) or self._granted(release)
         for seed, _ in seeds:
             self._found.seeds[seed] = self._found.seeds.get(seed, False) or place is None
         if place is None:
@@ -249,6 +250,10 @@ class ProbeNode(ABC):
         observed = self._observed(place)
         self._equate(place, value, observed, release, factor, seeds)
         return self._handed(release, observed)
+
+    def _granted(self, release: Release) -> Field | None:  # noqa: ARG002
+        """The place of a release that no message carries and that is taken for observed."""
+        return None
 
     def _handed(self, release: Release, value: Array) -> Array:
         handed = value.copy()
@@ -329,7 +334,8 @@ class RecordedAgent:
             row._replace(values={name: inputs.observe(v) if v.size else v for name, v in row.values.items()})
             for row in recording.rows
         )
-        return recording._replace(replicas=inputs.shape[0], rows=rows, coins=coins)
+        granted = tuple(map(inputs.observe, recording.granted))
+        return recording._replace(replicas=inputs.shape[0], rows=rows, coins=coins, granted=granted)
 
 
 class _RecordedProbeNode(ProbeNode, RecordedNode):
@@ -340,6 +346,7 @@ class _RecordedProbeNode(ProbeNode, RecordedNode):
     def __init__(self, recording: Recording, inputs: Inputs, found: Pass) -> None:
         RecordedNode.__init__(self, recording)
         self.replicas, self.dimension = inputs.shape
+        self._releases = recording.granted
         self._chosen: dict[int, tuple[int, int]] = {}
         self._begin(inputs, found)
 
@@ -364,7 +371,14 @@ class _RecordedProbeNode(ProbeNode, RecordedNode):
         return super().privatize(value + self._inputs.observe(law.mean[at]), left)
 
     def _observed(self, field: Field) -> Array:
-        return self._outgoing[field[1], field[2]].values[field[3]]
+        _, kind, number, name = field
+        if kind != "release":
+            return self._outgoing[kind, number].values[name]
+        return self._releases[number]
+
+    def _granted(self, release: Release) -> Field | None:
+        known = self._unsent and release[1] < len(self._releases)
+        return (self.id, "release", release[1], "") if known else None
 
     def _goes(self, to: int, receiver: int) -> bool:
         """A receiver that coins choose, and that decides nothing else, may be anybody."""

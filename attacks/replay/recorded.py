@@ -40,7 +40,9 @@ class Recording(NamedTuple):
     A pass that can do without some messages (a probe) may be given rows with gaps (`gap`): in the place of messages
     that were sent, or received directly. A message of an exchange that is not there, though the agent sent something
     later, was not received either. `shared`: what is known of the noise in the agent's releases that is from seeds it
-    shares; None: nothing. `cut`: what the agent did after its last message is no part of it.
+    shares; None: nothing. `cut`: what the agent did after its last message is no part of it. `granted`: its first
+    releases, in order, which a probe takes for observed where no message carries them; those after the last message
+    it does not.
     """
 
     public: PublicKnowledge
@@ -50,6 +52,7 @@ class Recording(NamedTuple):
     coins: np.random.Generator
     shared: SharedNoise | None = None
     cut: bool = False
+    granted: tuple[Array, ...] = ()
 
 
 class RecordedNode(ABC):
@@ -62,7 +65,7 @@ class RecordedNode(ABC):
     blind_to_receivers = False
 
     def __init__(self, recording: Recording) -> None:
-        public, agent, rows, replicas, coins, self._shared_law, self._cut = recording
+        public, agent, rows, replicas, coins, self._shared_law, self._cut, _ = recording
         self.id, self.agents = agent, public.agents
         self.neighbors = public.neighbors[agent]
         self.weights: Array = public.weights[agent].copy()  # its own, as in a run: code may change it in place

@@ -177,11 +177,11 @@ def _protect(audit: AuditResult) -> str:
 
 
 def _as_made(audit: AuditResult) -> list[_Step]:
-    """To send releases as they were made, where one goes into another number: that alone has a bound of all pairs."""
+    """To send releases as they were made, where one goes into another number and does not come out of it."""
     inside = (one.where.inside for one in audit.loss_breakdown.releases if one.where and not one.where.carriers)
     name = next((one.name for one in inside if one), "x")
     words = f"Privatize the very numbers that you send: sent = node.privatize(…); await node.exchange({name}=sent)"
-    return [] if audit.loss_breakdown.hidden is None else [_Step(f"{words}. Then ε can be exact and proven")]
+    return [_Step(f"{words}. Then ε can be exact")] if audit.epsilon_exact.upper_bound_only else []
 
 
 def _harder(results: Results, audit: AuditResult) -> list[_Step]:

@@ -26,6 +26,7 @@ from attacks.audit.loss.codes import code_loss, product_form
 from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.hidden_releases import Again, Mixed, Priced, mixed, priced
 from attacks.audit.loss.noise_check import NOTHING, NoiseScores, check_draws, check_law
+from attacks.audit.loss.recovered import Recovered, recovered
 from attacks.audit.loss.release_cost import Ratio, cost_and_shifts
 from attacks.audit.loss.unprotected import Leaks, UnprotectedMessage
 from attacks.audit.loss.wire_fields import FOLLOWED, Details, Released
@@ -458,6 +459,12 @@ class Reproduced:
             self.mine, theirs, self.sample.releases, (self._again(self.true, self.sample), self._again(other, there))
         )
 
+    def _recovered(self, theirs: Replayed, other: Hypothesis, there: Sample) -> Recovered | None:
+        """Releases that come out of the messages they are inside."""
+        return recovered(
+            self.mine, theirs, self.sample.releases, (self._again(self.true, self.sample), self._again(other, there))
+        )
+
     def _among_decoys(self, theirs: Replayed, other: Hypothesis, there: Sample) -> Mixed | None:
         """Loss of who has the releases that no message carries among decoys."""
         if not self.sample.view.public.codec.lossless:
@@ -486,6 +493,8 @@ class Reproduced:
         if scored:
             _check_independent(tossed, agent, other, theirs)
         public, replicas = sample.view.public, sample.view.replicas
+        out = self._recovered(theirs, other, tossed) if public.codec.lossless else None
+        theirs, known = (theirs, {}) if out is None else out
         pairs = list(zip(mine.releases, theirs.releases, strict=False))
         sent = list(zip(mine.sendings, theirs.sendings, strict=False))
         drowned = _judge_where_they_differ(pairs)
@@ -500,7 +509,8 @@ class Reproduced:
             leaks.impossible(a, b, impossible & ~np.isneginf(here))
             with np.errstate(invalid="ignore"):
                 steps.append(np.where(a.judged & ~impossible, here - there, 0.0))  # that is an unprotected message
-        inside = self._inside(theirs, other, tossed) if public.codec.lossless else None
+        covered = [r for t, r in enumerate(mine.releases) if r.sent_in is None and t not in known]
+        inside = self._inside(theirs, other, tossed) if public.codec.lossless and covered else None
         for comparison in theirs.comparisons if inside is None else ():
             leaks.comparison(comparison)
         encoded = {(c.message, c.name): c for c in mine.comparisons if c.value is not None}
@@ -513,9 +523,9 @@ class Reproduced:
         _add_departures(leaks, mine, theirs, sent, random_times=public.query_time(agent) is None)
         bare: Array = np.full(replicas, math.inf)
         inexplicable: UnprotectedMessage | None = None
-        if public.codec.lossless and not theirs.out_of_releases and inside is None:
+        if public.codec.lossless and not theirs.out_of_releases and inside is None and (covered or not known):
             bare, inexplicable = leaks.unexplained(theirs, sample.releases, self._again(other, tossed))
-        hidden = [r.made_before for r in mine.releases if r.sent_in is None and inside is None]
+        hidden = [r.made_before for r in covered if inside is None]
         granted_from = min(
             *(hidden if wire is None else [wire.until]),
             next((k for k, (a, b) in enumerate(sent) if a.releases != b.releases), math.inf),
@@ -541,7 +551,7 @@ class Reproduced:
         granted = Priced(
             np.array(steps).reshape(-1, replicas),
             np.array([cost for cost, _ in charges]).reshape(len(pairs), replicas),
-            tuple(math.inf if a.sent_in is None else a.sent_in for a, _ in pairs),
+            tuple(known.get(t, math.inf) if a.sent_in is None else a.sent_in for t, (a, _) in enumerate(pairs)),
         )
         spent, decoys = inside or granted, None
         if inside is None and wire is None and hidden:

@@ -196,7 +196,7 @@ def _():
     ## The rules that make it work
 
     - All randomness and all private data come through the node: `node.gradient`, `node.privatize`, `node.coins`.
-    - A value that carries noise is made by `privatize` and by nothing else; send the very array that it returned.
+    - A value that carries noise is made by `privatize` and by nothing else; send what it returned, or a step of it.
     - Sums over neighbors use `received.mix` or `received.sum`, which have a fixed order.
     - Call `node.estimate(x)` last in every round.
     - Every field of the class has a default; without a `claim` you are taken to claim ε = 1.
