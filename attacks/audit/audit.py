@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
 from attacks.audit.archive import Archive, Seen
-from attacks.audit.branches.watched import Prepared, UnrunLines, Watch, judged_of_what_ran, unrun, watching
+from attacks.audit.followed.reading import ReadLine, judged_of_what_is_read, read_lines
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
 from attacks.audit.loss.aimed import TILTED, WORST_CASE
@@ -35,7 +35,7 @@ from attacks.audit.proof import ANY_DATA, bound_at_door, bound_or_why
 from attacks.audit.trained import Trained, noted, trained
 from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
 from attacks.audit.witness import Place, best, candidate
-from netsim.arrays import Array, Mask
+from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.errors import AttackError, PrivacyError
 from netsim.node import Computed
@@ -57,8 +57,8 @@ class AuditResult(Shown):
     refutes the claim, and `unbounded` says why there is none. `secret`: what it costs for who does not know the
     agent's private coins, and for who does, where these decide more than whom it sends to; `unpriced` says
     why that is not known. The claim is then judged by that (`over_tosses`), and by no game: these are of one toss.
-    `computed` says who computed the transcripts, where their simulator does. `unrun` are lines of the algorithm's own
-    code that decide by more than public numbers and of which no transcript took both ways.
+    `computed` says who computed the transcripts, where their simulator does. `read` are lines of the algorithm's own
+    code that decide by values that are private or were seen: what it does at others is not audited.
     """
 
     claim: Claim
@@ -83,7 +83,7 @@ class AuditResult(Shown):
     secret: SecretCoins | None = None
     unpriced: str | None = None
     computed: Computed | None = None
-    unrun: tuple[UnrunLines, ...] = ()
+    read: tuple[ReadLine, ...] = ()
 
     __repr__ = Shown.__repr__
 
@@ -198,8 +198,6 @@ Task = tuple[int, int]
 """World and chunk."""
 _WITNESSED = {True: BROKEN, False: (Verdict.UNPROTECTED,)}
 """Verdicts that a transcript shows, by whether all have one toss of the private coins that a replay may know."""
-TAKEN = "taken"
-"""Name of what a chunk notes of the branches of the algorithm's code: which ways they went."""
 _MOST = 0.9
 """Share of the error rate that is the classifier's where no release is priced as it is on the wire."""
 _Parts = tuple[Iterable[WorldComparison], Iterable[WorldComparison]]
@@ -215,7 +213,6 @@ class _Look:
     infer: Infer | None
     train: bool
     references: tuple[Measured | None, Measured | None] = (None, None)
-    prepared: Prepared | None = None
 
     def __call__(self, world: int, index: int) -> Seen:
         true, other = self.pair.hypotheses[world], self.pair.hypotheses[1 - world]
@@ -224,15 +221,13 @@ class _Look:
             sample = self.simulate(world, index)
             if first and world == 0:
                 nothing_of_data_kept(sample.view.public.algorithm, lambda other: self.simulate(other, index))
-            watch = Watch(sample.view.public.algorithm, self.prepared)
-            with nothing_kept(sample.view.public.algorithm) if first else nullcontext(), watching(watch):
+            with nothing_kept(sample.view.public.algorithm) if first else nullcontext():
                 explained = compare_worlds(sample, self.pair.agent, true, other, self.references[world], draws=first)
         if index * max(map(len, explained.noise)) >= NOISE:
             explained = replace(explained, noise=NOTHING)
-        taken = {TAKEN: watch.seen} if watch.branches else {}
         if index == TILTED:
-            return Seen(explained, taken, {})
-        notes = (noted(sample.view, index) if self.train else {}) | taken
+            return Seen(explained, {}, {})
+        notes = noted(sample.view, index) if self.train else {}
         refused = dict[str, str]()
         if self.infer is not None:
             try:
@@ -260,7 +255,6 @@ def audit(
     train: bool | None = False,
     convexity: float | None = None,
     doors: Mapping[int, Callable[[Adjacency], Bound]] = MappingProxyType({}),
-    searched: Watch | None = None,
 ) -> AuditResult:
     """Audit `claim` on one pair with at least `trials` transcripts of each world, `chunk` at a time.
 
@@ -283,8 +277,7 @@ def audit(
 
     Where nothing refutes the claim a bound over all pairs of its adjacency is looked for (`attacks.audit.proof`);
     `convexity` is the least eigenvalue that a Hessian of any of them may have, None: not known. Where the claim is
-    about other agents, too, `doors` has the bounds at theirs, and all have to be within the claim. `searched` has
-    seen which ways branches of the algorithm's code went while the pair was searched for: they were looked at.
+    about other agents, too, `doors` has the bounds at theirs, and all have to be within the claim.
 
     Raises `PrivacyError` if a self-check fails: then there is no verdict; for `train` with `stop`; and without a
     claim, which is the value of `Algorithm.claim` where nothing is claimed.
@@ -309,8 +302,8 @@ def audit(
         blind = False
         if train is None:
             train, blind = (False, False) if stop else _hides(simulate, pair)
-        look = _Look(simulate, pair, infer, train, prepared=None if searched is None else searched.prepared)
-        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors, searched)
+        look = _Look(simulate, pair, infer, train)
+        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors)
         under_way.gather(chunks, jobs, progress)
         return under_way.result(early=under_way.chunks < chunks)
 
@@ -336,19 +329,16 @@ class _Audit:
         convexity: float | None,
         blind: bool,
         doors: Mapping[int, Callable[[Adjacency], Bound]],
-        searched: Watch | None,
     ) -> None:
         self.kept, self.look, self.pair, self.claim = kept, look, look.pair, claim
         self.confidence, self.rng, self.stop, self.convexity = confidence, rng, stop, convexity
-        self.blind, self.doors, self.searched = blind, doors, searched
+        self.blind, self.doors = blind, doors
         self.attacked, self.chunks, self.singles = look.infer is not None, 0, 0
         shared = error_rate(confidence) / (3 + self.attacked if stop else 1)
         tested = 0.0 if claim.epsilon is None else min(claim.epsilon, MOST_EPSILON)
         self.wager = SequentialTest(tested, claim.delta, shared, to_the_end=not stop)
         self._coins = rng.spawn(1)[0]
         self._cut = math.inf
-        self.unrun: tuple[UnrunLines, ...] = ()
-        self.asked: Mask | None = None
         self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
 
     def gather(self, chunks: int, jobs: int, progress: Callable[[int], None] | None) -> None:
@@ -431,10 +421,7 @@ class _Audit:
         first = self.kept.transcripts(0, 0)
         transcripts = self.chunks * first.leaked.size
         bare = any(one.uncovered is not None for one in exact)
-        watch = self._watched()
-        with watching(watch):
-            self.private = self.private.priced(self.look.simulate, self.pair, self.confidence, transcripts, bare=bare)
-        self.unrun = self._unrun(watch)
+        self.private = self.private.priced(self.look.simulate, self.pair, self.confidence, transcripts, bare=bare)
         games = [game for game in (white, black, classifier) if game is not None]
         best_game = max(games, key=lambda game: game.epsilon_audited)
         judgement, bound, unbounded = self._judged(exact, best_game, anytime), None, None
@@ -481,32 +468,19 @@ class _Audit:
             unbounded=unbounded,
             secret=self.private.secret,
             unpriced=self.private.unpriced,
-            unrun=self.unrun,
+            read=self.read,
         )
 
     def _at_rare_tosses(self, exact: tuple[ExactLoss, ExactLoss]) -> bool:
         """Whether only tosses that no transcript need have show that something is unprotected."""
         return self.private.proven_rare is not None and not any(one.uncovered for one in exact)
 
-    def _watched(self) -> Watch | None:
-        """A watch of the branches of the algorithm's code; None where there are none."""
-        if self.kept.note(TAKEN, 0, 0) is None:
-            return None
-        if self.searched is not None:
-            return Watch(self.searched.algorithm, self.searched.prepared)
-        return Watch(self.look.simulate(0, SINGLES + 1).view.public.algorithm)
-
-    def _unrun(self, watch: Watch | None) -> tuple[UnrunLines, ...]:
-        """Lines that no transcript ran: none that was drawn, aimed, searched, or had coins that were turned."""
-        if watch is None:
-            return ()
-        tasks = [*range(self.chunks), self._aimed, *(SINGLES + k for k in range(self.singles))]
-        notes = (self.kept.note(TAKEN, world, index) for index in tasks for world in (0, 1))
-        seen = [watch.seen, *(one for one in notes if one is not None)]
-        if self.searched is not None:
-            seen.append(self.searched.seen)
-        self.asked = asked = np.any(seen, axis=0)
-        return unrun(watch.branches, asked)
+    @cached_property
+    def read(self) -> tuple[ReadLine, ...]:
+        """Lines of the code that decide by what is private or was seen."""
+        simulate, hypotheses = self.look.simulate, self.pair.hypotheses
+        one = simulate(0, SINGLES + 1).replica(0)
+        return read_lines(one, self.pair.agent, lambda: ((simulate(w, 0), hypotheses[w]) for w in (0, 1)))
 
     @property
     def _shares(self) -> tuple[float, float]:
@@ -569,7 +543,7 @@ class _Audit:
 
     def _bound_over(self, adjacency: Adjacency) -> Bound:
         samples = [self.look.simulate(world, WORST_CASE) for world in (0, 1)]
-        return bound_at_door(samples, self.pair.agent, adjacency, self.claim.delta, self.convexity, self.asked)
+        return bound_at_door(samples, self.pair.agent, adjacency, self.claim.delta, self.convexity)
 
     def _judged(
         self,
@@ -611,7 +585,7 @@ class _Audit:
             ),
             judged,
         )
-        return judged_of_what_ran(found, self.unrun)
+        return judged_of_what_is_read(found, self.read)
 
     def _shown(self, exact: tuple[ExactLoss, ExactLoss], anytime: SequentialTestResult) -> bool:
         """Whether the exact loss refutes the claim, or the anytime game, which is played with it."""

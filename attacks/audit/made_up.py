@@ -12,7 +12,6 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from attacks.audit.branches.watched import counted
 from attacks.audit.clips import FAR, NEAR, Clips
 from attacks.probe.mapping import AFFINE, ROUNDING, Map, Mapper
 from attacks.probe.node import Pass
@@ -181,8 +180,7 @@ def moved_elsewhere(mapper: Mapper, clips: Clips, found: Map, noise: Array, step
     moves = np.zeros(len(answers), dtype=bool)
     for other, some in ((False, alone[::8]), (True, alone)):
         turned = _along(answers, made.run(TURNED, other, answers[:, TURNED]), mapper)
-        with counted():
-            moves |= made.moved_at(other, turned, some)
+        moves |= made.moved_at(other, turned, some)
     return moves
 
 

@@ -30,8 +30,8 @@ The map is checked at made-up transcripts (`attacks.audit.made_up`). The code is
 coins (`attacks.replay.coins`): what it does at one toss in 300 counts. Those that choose a receiver or a batch, and
 nothing else, need not be tried.
 
-Branches of the code that more than public numbers decide have to go both ways where what it sends is compared
-(`attacks.audit.branches`).
+The code may decide by public numbers and coins alone, and make what it sends by sums, multiples and clips: that is
+followed for all values at once (`attacks.audit.followed`).
 
 Random weights (`UniformLaplace`) are drawn without regard to the data, so that their noise loses no more than its
 Laplace part. Nothing is proven of agents whose code is no affine function of its answers (projections, ℓ1 proximal
@@ -48,8 +48,8 @@ from functools import partial
 import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.branches.watched import Watch, in_words, unrun, watching
 from attacks.audit.clips import Clips, stretch
+from attacks.audit.followed.reading import in_words, reading
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.made_up import SAME, drawn, moved_elsewhere
 from attacks.audit.verdict import Bound
@@ -57,7 +57,6 @@ from attacks.audit.view_price import Order, worst_change
 from attacks.probe.mapping import Map, Mapper
 from attacks.probe.node import RecordedAgent
 from attacks.replay.coins import Coins, every
-from attacks.replay.recorded import Recording
 from netsim.arrays import Array, Mask
 from netsim.claims import Adjacency, Clip
 from netsim.errors import AttackError
@@ -66,8 +65,8 @@ from netsim.shown import show
 
 READ = 256
 """Histories of private coins that are read at most."""
-LONG = 2**15
-"""Made-up transcripts are read by themselves until so many messages have passed, an eighth where coins are tossed."""
+ALONE = 8
+"""Made-up transcripts that are read by themselves, too: no value decides how code goes on, but their number might."""
 ANY_DATA = Adjacency(math.inf, "any data")
 
 
@@ -85,22 +84,14 @@ def bound_at_door(
     adjacency: Adjacency,
     delta: float,
     convexity: float | None = None,
-    asked: Mask | None = None,
 ) -> Bound:
     """The bound of ε(δ) for `agent`, seen at its door, from transcripts of both worlds (one replica of each
-    sample is read). `convexity` is the least eigenvalue that any of its Hessians may have, None: not known. `asked`
-    has the ways that branches of the code went in all transcripts, as `Watch.seen`.
+    sample is read). `convexity` is the least eigenvalue that any of its Hessians may have, None: not known.
 
     You get an `AttackError` where there is no bound; it says which condition fails.
     """
     ones = [one.replica(one.view.replicas - 1 if k else 0) for k, one in enumerate(samples)]
-    with watching(Watch(samples[0].view.public.algorithm)) as watch:
-        found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), READ))
-    read = watch.seen
-    if asked is not None:  # what was asked there, and never here, is not read
-        read = np.where(np.any(read, axis=1, keepdims=True), read, asked)
-    if unread := unrun(watch.branches, read):
-        raise AttackError(f"where its code was read, {in_words(unread)}")
+    found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), READ))
     worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
     return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))))
 
@@ -112,7 +103,7 @@ def _at_coins(
     try:
         doors = [_Door.of(replace(one, coins=coins.again), agent, coins, k, len(ones)) for k, one in enumerate(ones)]
         for one, door in zip(ones, doors, strict=True):
-            if door.overran != Mapper(RecordedAgent(_recording(one, agent))).base.overran:
+            if door.overran != Mapper(RecordedAgent(one.recording(agent))).base.overran:
                 raise AttackError("it goes on to send where the run's record ends, or falls silent before")
     except AttackError as error:
         raise AttackError(f"at some of its private coins, {error}" if coins.used else str(error)) from error
@@ -190,11 +181,16 @@ class _Door:
 
     @classmethod
     def of(cls, sample: Sample, agent: int, coins: Coins, part: int, parts: int) -> "_Door":
-        """Of its made-up transcripts one in `parts` is read by itself, from `part` on."""
+        """Of its made-up transcripts a few are read by themselves, others in each of `parts`."""
         public = sample.view.public
         if not public.codec.lossless:
             raise AttackError(f"{public.codec} changes what is sent")
-        recording = _recording(sample, agent)
+        recording = sample.recording(agent)
+        followed = reading(recording)
+        if followed.read:
+            raise AttackError(f"its code decides by what is private or was seen: {in_words(followed.read)}")
+        if followed.bent:
+            raise AttackError(followed.bent)
         mapper = Mapper(RecordedAgent(recording))
         if mapper.base.gaps:
             raise AttackError("messages to the agent were not recorded")
@@ -209,8 +205,7 @@ class _Door:
         noise = np.sum(abs(found.noise[0].toarray()) * scale, axis=1)  # of each message
         vectors, rows = _releases(mapper, found, noise)
         steps, shared = _points(clips)
-        most = LONG // (8 if coins.used else 1) // max(1, len(recording.rows))
-        alone = np.random.default_rng([4, *coins.history]).permutation(drawn(mapper))[part::parts][: max(1, most)]
+        alone = np.random.default_rng([4, *coins.history]).permutation(drawn(mapper))[part::parts][:ALONE]
         shared |= moved_elsewhere(mapper, clips, found, noise, steps, alone)
         factors = np.array([mapper.base.equations[row].factor for row in rows])
         return cls(
@@ -332,11 +327,6 @@ class _Door:
         if not math.isfinite(adjacency.gradient_change):
             return "the adjacency bounds no change of a gradient, and gradients are not clipped"
         return f"the curvature of the objectives is not known, and number {t} is a proximal point ({convexity})"
-
-
-def _recording(sample: Sample, agent: int) -> Recording:
-    rows, shared = sample.view.at_node(agent), sample.view.shared.get(agent)
-    return Recording(sample.view.public, agent, rows, sample.view.replicas, sample.coins(), shared)
 
 
 def _noise(mapper: Mapper, found: Map) -> tuple[str, Array]:

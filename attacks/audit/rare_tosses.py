@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 
 from attacks.audit.accounting.formulas import leaks
-from attacks.audit.branches.watched import counted
 from attacks.audit.loss.comparison import Reproduced, Sample
 from attacks.audit.loss.secret_coins import SECRET, drawn_coins, joined, losses_of
 from attacks.audit.loss.unprotected import UnprotectedMessage
@@ -187,8 +186,7 @@ def _both(
     ends = list[object]()
 
     def sent(hypothesis: Hypothesis) -> dict[tuple[int, str], Array]:
-        with counted():
-            found = replay(sample.view, agent, hypothesis, coins.copied(), sample.releases, sample.dither)
+        found = replay(sample.view, agent, hypothesis, coins.copied(), sample.releases, sample.dither)
         other = found.departure is not None or found.overran or found.out_of_releases
         ends.append((found.departure, len(found.sendings), found.overran) if other else None)
         return {(c.message, c.name): c.predicted for c in found.comparisons}

@@ -312,7 +312,7 @@ class NeighborRange(_RandomAggregates):
             x = at = received.sent("x")
             near = [x, *received.values("x")]
             if self.pairs is None:
-                low, high = np.minimum.reduce(near), np.maximum.reduce(near)
+                low, high = np.min(near, axis=0), np.max(near, axis=0)
             else:
                 order: list[int] = Streams(self.pairs).generator("pair", node.id, k).permutation(len(near)).tolist()
                 apart = (near[order[0]] - near[order[1]]) / len(near)

@@ -4,7 +4,7 @@ import math
 from typing import Literal
 
 from attacks.audit.accounting.intervals import Interval
-from attacks.audit.branches.watched import UnrunLines
+from attacks.audit.followed.reading import ReadLine
 from attacks.audit.games.power import Prospect
 from attacks.audit.loss.exact import Level
 from attacks.audit.loss.wire_fields import Cause
@@ -435,9 +435,9 @@ class AuditResult(_Repeated, Shown):
     """Why `secret_coins` is not known, where somebody tosses some; else null."""
     computed: Computed | None = None
     """Who computed its transcripts; null in results of earlier versions."""
-    unrun_lines: tuple[UnrunLines, ...] = ()
-    """Lines of the algorithm's own code that more than public numbers decide about, and of which no transcript took
-    both ways: what they would send was not audited."""
+    read_lines: tuple[ReadLine, ...] = ()
+    """Lines of the algorithm's own code that decide by values that are private or were seen: what it sends at others
+    was not audited."""
 
     __repr__ = Shown.__repr__
 

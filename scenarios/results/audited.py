@@ -80,7 +80,7 @@ def audit_result(found: audits.AuditResult) -> AuditResult:
             noise_law_passed=tuple(e.noise.passed for e in exact),
         ),
         loss_breakdown=_loss_breakdown(parts.breakdown, found.confidence, parts.averages),
-        unrun_lines=found.unrun,
+        read_lines=found.read,
         unprotected_fields=tuple(taken(AuditResult.UnprotectedField, one) for one in parts.uncovered),
         average_case=_average_case(parts.average),
         audited_over_time=AuditResult.GameCurve(

@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from attacks.audit.branches.watched import UnrunLines, not_all_audited
+from attacks.audit.followed.reading import ReadLine, not_all_audited
 from attacks.audit.views import Kind as ViewKind
 from scenarios.results.base import Counts, Edge, Refused, Result, Rows, Verdict
 
@@ -200,14 +200,14 @@ class ViewPrices(Result):
     """How the costliest coalition was searched; null where none was."""
     pairs: PairPrices | None
     """ε of all ordered pairs of agents; null where it was not computed."""
-    unrun_lines: tuple[UnrunLines, ...] = ()
-    """Lines of the algorithm's own code that more than public numbers decide about, and of which the run that was
-    priced did not go both ways: what they would send has no price here, and nothing is proven."""
+    read_lines: tuple[ReadLine, ...] = ()
+    """Lines of the algorithm's own code that decide by values that are private or were seen: what it sends at others
+    has no price here, and nothing is proven."""
 
     @property
     def unpriced_code(self) -> str | None:
         """A sentence about these lines; None where there are none."""
-        return not_all_audited(self.unrun_lines) if self.unrun_lines else None
+        return not_all_audited(self.read_lines) if self.read_lines else None
 
 
 Prices = ViewPrices | Refused

@@ -13,8 +13,8 @@ import numpy as np
 from attacks.audit import exact_views
 from attacks.audit.archive import MARK, Archive
 from attacks.audit.audit import AuditResult as Audited
-from attacks.audit.branches.watched import UnrunLines, Watch, judged_of_what_ran, unrun, watching
 from attacks.audit.exact_views import Bounded, Ends, Price, Priced
+from attacks.audit.followed.reading import ReadLine, judged_of_what_is_read, read_by
 from attacks.audit.pair import FIRST_CHUNK, Pair
 from attacks.audit.proof import bound_or_why
 from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Verdict, exceeds, judge
@@ -86,9 +86,8 @@ class Judge:
             return replace(entry, audit_status=NO_CLAIM), None
         try:
             with divergence_named(subject.simulation, self.experiment.pair):
-                with watching(Watch(subject.simulation.algorithm)) as searched:
-                    pair, search = pair_for(self.experiment, subject, claim, activations, self.progress)
-                options = AuditOptions(self.experiment.scenario, subject, pair, claim, searched)
+                pair, search = pair_for(self.experiment, subject, claim, activations, self.progress)
+                options = AuditOptions(self.experiment.scenario, subject, pair, claim)
                 plan = options.plan
                 entry = replace(entry, plan=None if plan is None else taken(PlanResult, plan))
                 self.keep(entry)
@@ -238,13 +237,12 @@ def price_views(
     everything = Adversary("everything", (), nodes=tuple(range(n)))
     adversaries = (*agents, everything, *(view.adversary for view in views))
     quiet = Recording(measure=False, private="nothing")
-    watch, unread = Watch(simulation.algorithm), tuple[UnrunLines, ...]()
-    with watch.on():  # a probe has coins and answers of its own, and shows no message that is not in this run
-        run = replace(simulation, adversaries=adversaries, replicas=1, recording=quiet).run()
+    run = replace(simulation, adversaries=adversaries, replicas=1, recording=quiet).run()
+    read = tuple[ReadLine, ...]()
     priced: Priced | Bounded
     try:
         priced = Priced.of(run.views[n], run.views[:n], simulation.problem.objectives, adjacency, delta)
-        unread = unrun(watch.branches, watch.seen)
+        read = read_by(run.views[n], range(n))
     except AttackError as error:
         if not 0 < delta < 1:
             raise
@@ -252,7 +250,7 @@ def price_views(
             raise AttackError(f"{error}; nor is there a bound at the door: nothing has noise") from error
         victims = range(n) if "pairs" in wanted else (agent,)
         priced = _bounded(simulation, victims, adjacency, delta, error, progress)
-    at = _At.of(simulation, priced, agent, pair, run.largest_activations, unread)
+    at = _At.of(simulation, priced, agent, pair, run.largest_activations, read)
     seen = [recorded(one) for one in run.views[n + 1 :]]
     if "neighbors" in wanted:
         views += [insiders(simulation, i) for i in simulation.topology.neighbors(agent)]
@@ -274,7 +272,7 @@ def price_views(
         views=tuple(at.row(view, fields) for view, fields in zip(views, seen, strict=True)),
         coalition=search,
         pairs=at.pairs() if "pairs" in wanted else None,
-        unrun_lines=unread,
+        read_lines=read,
     )
     return prices, tuple(views)
 
@@ -309,7 +307,7 @@ def _door(simulation: Simulation, victim: int, adjacency: Adjacency, delta: floa
 @dataclass(frozen=True)
 class _At:
     """Prices of one run with `agent` as the victim, in the audited pair's `worlds`; None where there is no pair, or
-    where it is `refused`: it is no shift. Where lines are `unread` nothing is proven."""
+    where it is `refused`: it is no shift. Where lines `read` nothing is proven."""
 
     simulation: Simulation
     priced: Priced | Bounded
@@ -318,7 +316,7 @@ class _At:
     worlds: tuple[Hypothesis, Hypothesis] | None
     refused: str | None
     activations: int
-    unread: tuple[UnrunLines, ...]
+    read: tuple[ReadLine, ...]
 
     @classmethod
     def of(
@@ -328,7 +326,7 @@ class _At:
         agent: int,
         pair: Pair | None,
         activations: int,
-        unread: tuple[UnrunLines, ...],
+        read: tuple[ReadLine, ...],
     ) -> "_At":
         worlds, refused = (None if pair is None else pair.hypotheses), None
         try:
@@ -336,7 +334,7 @@ class _At:
                 priced.change(agent, worlds)
         except AttackError as error:
             worlds, refused = None, str(error)
-        return cls(simulation, priced, agent, pair, worlds, refused, activations, unread)
+        return cls(simulation, priced, agent, pair, worlds, refused, activations, read)
 
     def row(self, view: View, fields: frozenset[Field]) -> ViewPrices.ViewPrice:
         """Price, claim and verdict of one view."""
@@ -360,9 +358,9 @@ class _At:
             exact_lower=lower,
             exact_upper=upper,
             uncovered=f"a sum of {plural(terms, 'value')} has no noise" if lower == math.inf else None,
-            bound=None if self.unread else self.priced.bound(self.agent, price),
+            bound=None if self.read else self.priced.bound(self.agent, price),
         )
-        judged = judged_of_what_ran(judged, self.unread)
+        judged = judged_of_what_is_read(judged, self.read)
         shown = price.witness if judged.verdict in BROKEN else None
         return taken(
             ViewPrices.ViewPrice,
@@ -387,7 +385,7 @@ class _At:
             rest = self.priced.attained
             refuted = [(u, v) for u, v in stated if rest and exceeds(float(lower[u, v]), float(claimed[u, v]))]
             refuted.sort(key=lambda at: -float(lower[at] / claimed[at]) if claimed[at] else -math.inf)
-            within = not self.unread and all(upper[u, v] <= claimed[u, v] * (1 + ROUNDING) for u, v in stated)
+            within = not self.read and all(upper[u, v] <= claimed[u, v] * (1 + ROUNDING) for u, v in stated)
             verdict = Verdict.REFUTED if refuted else Verdict.PROVEN if within else Verdict.UNDERPOWERED
         witness = None
         if refuted:

@@ -15,7 +15,6 @@ from typing import cast
 
 from rich.console import Console
 
-from attacks.audit.branches.watched import Watch, watching
 from attacks.audit.verdict import BROKEN
 from netsim.algorithms import Algorithm
 from netsim.arrays import unknown
@@ -148,10 +147,9 @@ def audit_own(
     with divergence_named(simulation, experiment.pair), bars as shown:
         if long:
             shown.say("Only chance ends it." if math.isnan(seconds) else f"About {duration(seconds)} on one core.")
-        with watching(Watch(subject.simulation.algorithm)) as searched:
-            pair, search = pair_for(experiment, subject, stated, activations, shown)
+        pair, search = pair_for(experiment, subject, stated, activations, shown)
         shown.begin(f"{name}: auditing", 2 * spec.trials)
-        options_ = AuditOptions(scenario, subject, pair, stated, searched)
+        options_ = AuditOptions(scenario, subject, pair, stated)
         found = decided(options_, None, shown.advance, jobs)
     judged = replace(audit_result(found), search=search)
     entry = replace(_entry(name, "", simulation.algorithm.noisy, audit=judged), kind="python")

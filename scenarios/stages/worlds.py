@@ -14,7 +14,6 @@ import numpy as np
 
 from attacks.audit.archive import Archive
 from attacks.audit.audit import AuditResult, audit
-from attacks.audit.branches.watched import Watch
 from attacks.audit.games.power import Plan
 from attacks.audit.games.sequential_test import MOST_EPSILON
 from attacks.audit.loss import aimed
@@ -53,14 +52,12 @@ _CHUNKS = 2**20
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """Subject of an audit: one algorithm of a scenario, its claim as stated, and its pair; `searched` watched the
-    branches of its code while that was searched for."""
+    """Subject of an audit: one algorithm of a scenario, its claim as stated, and its pair."""
 
     scenario: Scenario
     subject: Subject
     pair: Pair
     stated: Claim
-    searched: Watch | None = None
 
     @property
     def claim(self) -> Claim:
@@ -151,7 +148,6 @@ def audited(
                 agent: partial(bound_of, options.subject.simulation, agent, delta=claim.delta)
                 for agent in options.others
             },
-            searched=options.searched,
         )
     except PrivacyError:
         if archive is not None:

@@ -21,7 +21,6 @@ from zlib import crc32
 
 import numpy as np
 
-from attacks.audit.branches.watched import counted
 from attacks.audit.loss.codes import code_loss, product_form
 from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.hidden_releases import Again, Mixed, Priced, mixed, priced
@@ -43,6 +42,7 @@ from attacks.replay import (
     bits,
     replay,
 )
+from attacks.replay.recorded import Recording
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.codecs import Codec, Dither
@@ -257,6 +257,11 @@ class Sample:
     computed: Computed | None = None
     again: "Callable[[NoiseThrough], Sample] | None" = field(default=None, repr=False)
 
+    def recording(self, agent: int) -> Recording:
+        """What passed the agent's door, for a pass of its code."""
+        shared = self.view.shared.get(agent)
+        return Recording(self.view.public, agent, self.view.at_node(agent), self.view.replicas, self.coins(), shared)
+
     def at_door(self, agent: int) -> "Sample":
         """Sample of what passed the agent's door alone."""
         rows = self.view.transcript.at_node(agent)
@@ -266,8 +271,7 @@ class Sample:
     def replayed(self, agent: int, hypothesis: Hypothesis, which: str) -> Replayed:
         """Replay of the agent, all releases granted. Raises `PrivacyError` where its code fails under `which`."""
         try:
-            with counted():
-                return replay(self.view, agent, hypothesis, self.coins(), self.releases, self.dither)
+            return replay(self.view, agent, hypothesis, self.coins(), self.releases, self.dither)
         except NetsimError:
             raise
         except Exception as error:

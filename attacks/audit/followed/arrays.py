@@ -1,0 +1,478 @@
+"""Arrays that know of what kind their values are, and note where Python is told what these are.
+
+NumPy hands them its own operations, each of which gives another one. Whatever asks for the numbers themselves (an
+`if`, `float`, an index, a text, a library) is a *reading*: what the code does then depends on them. It gets the
+numbers, and goes on as it does in a run.
+"""
+
+import operator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial, wraps
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from attacks.audit.followed import kinds
+from attacks.audit.followed.kinds import BENT, PUBLIC, Kind, Operand, What
+
+
+class _Cell:
+    """Kind of the values in one piece of memory, which all views of it share."""
+
+    __slots__ = ("kind", "size")
+
+    def __init__(self, kind: Kind, size: int) -> None:
+        self.kind, self.size = kind, size
+
+    def written(self, kind: Kind, size: int) -> None:
+        """So many of the numbers are of this kind now."""
+        if size < self.size and (kind.followed or self.kind.followed):
+            kind = kinds.joined([self.kind, kind])
+        self.kind = kind
+
+
+class Noted(Protocol):
+    """Is told what is read, and `answers` of a comparison that NumPy goes on with."""
+
+    def __call__(self, how: str, answers: Any = None) -> None: ...
+
+
+class Followed(NDArrayOperatorsMixin):
+    """An array of values of one kind, for whom it is an `ndarray`."""
+
+    __slots__ = ("_cell", "_noted", "value")
+    __array_priority__ = 1e6
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, value: Any, kind: Kind, noted: Noted, cell: _Cell | None = None) -> None:
+        self.value, self._noted = np.asarray(value), noted
+        self._cell = cell or _Cell(kind, self.value.size)
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        """For code that asks whether it is an array."""
+        return np.ndarray
+
+    @property
+    def kind(self) -> Kind:
+        return self._cell.kind
+
+    # ── what is read ────────────────────────────────────────────────────────────────────────────────
+    def _read(self, how: str) -> Any:
+        if self.kind.followed:
+            self._noted(how)
+        return self.value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self._read("as an array"), dtype=dtype)
+
+    def __bool__(self) -> bool:
+        return bool(self._read("as a condition"))
+
+    def __float__(self) -> float:
+        return float(self._read("as a number"))
+
+    def __int__(self) -> int:
+        return int(self._read("as a number"))
+
+    def __complex__(self) -> complex:
+        return complex(self._read("as a number"))
+
+    def __index__(self) -> int:
+        return operator.index(self._read("as an index"))
+
+    def __contains__(self, other: object) -> bool:
+        return other in self._read("by `in`")
+
+    def __repr__(self) -> str:
+        return repr(self._read("as a text"))
+
+    def __str__(self) -> str:
+        return str(self._read("as a text"))
+
+    def __format__(self, how: str) -> str:
+        return format(self._read("as a text"), how)
+
+    def __reduce__(self) -> Any:
+        return self._read("in a copy of its own").__reduce__()
+
+    def __getattr__(self, name: str) -> Any:
+        """Methods that are functions of NumPy too are these; all else reads."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        function = _METHODS.get(name)
+        if function is not None:
+            return partial(function, self)
+        return getattr(self._read(f"by `{name}`"), name)
+
+    # ── what is public of it ────────────────────────────────────────────────────────────────────────
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.value.ndim
+
+    @property
+    def size(self) -> int:
+        return self.value.size
+
+    @property
+    def dtype(self) -> Any:
+        return self.value.dtype
+
+    @property
+    def nbytes(self) -> int:
+        return self.value.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        return self.value.itemsize
+
+    @property
+    def flags(self) -> Any:
+        return self.value.flags
+
+    def setflags(self, **flags: bool) -> None:
+        self.value.setflags(**flags)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    # ── views and copies ────────────────────────────────────────────────────────────────────────────
+    def _view(self, value: Any) -> "Followed":
+        """An array on the same memory, or a copy of some."""
+        kind = self.kind if self.kind.what is not What.AFFINE or np.size(value) == self.size else kinds.fresh()
+        if np.may_share_memory(value, self.value):
+            return Followed(value, kind, self._noted, self._cell)
+        return Followed(value, kind, self._noted)
+
+    @property
+    def T(self) -> "Followed":  # noqa: N802
+        return self._view(self.value.T)
+
+    @property
+    def real(self) -> "Followed":
+        return self._view(np.real(self.value))
+
+    def __getitem__(self, at: Any) -> "Followed":
+        plain, read = _plain_index(at)
+        found = self._view(self.value[plain])
+        return found if read is None else Followed(found.value, kinds.bent((self.kind, read)), self._noted)
+
+    def __setitem__(self, at: Any, other: Any) -> None:
+        plain, read = _plain_index(at)
+        self.value[plain] = _plain(other)
+        kind = _kind(other) if read is None else kinds.bent((_kind(other), read))
+        self._cell.written(kind, self.value[plain].size)
+
+    def __iter__(self) -> Iterator["Followed"]:
+        return (self[k] for k in range(len(self)))
+
+    def __copy__(self) -> "Followed":
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Followed":
+        memo[id(self)] = copied = self.copy()
+        return copied
+
+    def copy(self, order: Any = "C") -> "Followed":
+        return Followed(self.value.copy(order), self.kind, self._noted)
+
+    def astype(self, dtype: Any, **named: Any) -> "Followed":
+        found = self.value.astype(dtype, **named)
+        exact = np.issubdtype(found.dtype, np.floating) and found.dtype.itemsize >= 8
+        return Followed(found, self.kind if exact else kinds.bent([self.kind]), self._noted)
+
+    def flatten(self, order: Any = "C") -> "Followed":
+        return Followed(self.value.flatten(order), self.kind, self._noted)
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+    def sort(self, *args: Any, **named: Any) -> None:
+        self.value.sort(*args, **named)
+        self._cell.written(kinds.bent([self.kind]), self.size)
+
+    def reshape(self, *shape: Any, **named: Any) -> "Followed":
+        return self._view(self.value.reshape(*shape, **named))
+
+    def transpose(self, *axes: Any) -> "Followed":
+        return self._view(self.value.transpose(*axes))
+
+    # ── NumPy's operations ──────────────────────────────────────────────────────────────────────────
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **named: Any) -> Any:
+        found = getattr(ufunc, method)(*map(_value, inputs), **{k: _value(v) for k, v in named.items()})
+        kind = _kind_of_ufunc(ufunc, method, inputs, named)
+        if ufunc in _ASKS and method == "__call__" and kind.what in (What.BENT, What.SEEN):
+            self._noted("", found)
+        if not out:
+            return _followed(found, kind, self._noted)
+        into = out[0]
+        if len(out) != 1 or not _is(into):
+            self._noted("into an array that cannot be followed")
+            into[...] = found
+            return into
+        into.value[...] = found
+        into._cell.written(kind, into.size)
+        return into
+
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        if "out" in named and named["out"] is not None:
+            self._noted("into an array that cannot be followed")
+        found = function(*_plain(args), **_plain(named))
+        if function in _SHAPES:
+            return found
+        if found is None:  # it writes into what it is given
+            for one in _leaves([args, named]):
+                if _is(one):
+                    one._cell.written(_bent(args, named), one.size)
+            return None
+        return _followed(found, _kind_of_function(function, args, named), self._noted, _leaves([args, named]))
+
+
+# ── operands ────────────────────────────────────────────────────────────────────────────────────────────
+def _is(value: object) -> bool:
+    return type(value) is Followed
+
+
+def _value(value: Any) -> Any:
+    return value.value if _is(value) else value
+
+
+def _kind(value: Any) -> Kind:
+    if _is(value):
+        return value.kind
+    if isinstance(value, list | tuple):
+        return kinds.joined([_kind(one) for one in cast("Sequence[Any]", value)])
+    return PUBLIC
+
+
+def _plain(value: Any) -> Any:
+    """The same with the numbers of what is followed, within lists and mappings too."""
+    if _is(value):
+        return value.value
+    if type(value) in (list, tuple):
+        return type(value)(map(_plain, cast("Sequence[Any]", value)))
+    if type(value) is dict:
+        return {name: _plain(one) for name, one in cast("Mapping[str, Any]", value).items()}
+    return value
+
+
+def _plain_index(at: Any) -> tuple[Any, Kind | None]:
+    """An index in plain numbers, and of what kind these are, if they are followed."""
+    parts: Sequence[Any] = cast("tuple[Any, ...]", at) if isinstance(at, tuple) else (at,)
+    kind = kinds.bent([_kind(one) for one in parts])
+    return _plain(at), kind if kind.followed else None
+
+
+def _operand(value: Any) -> Operand:
+    kind = _kind(value)
+    if kind.followed:
+        return Operand(kind)
+    plain = np.asarray(_plain(value))
+    numbers = plain.dtype.kind in "biuf"
+    return Operand(kind, numbers and bool(np.all(plain >= 0)), numbers and not np.any(plain), plain.size == 1)
+
+
+def _followed(found: Any, kind: Kind, noted: Noted, given: Iterable[Any] = ()) -> Any:
+    """What an operation gave, on the memory of what it was `given` where it shares that."""
+    if isinstance(found, tuple | list):
+        some = list(given)
+        parts = [_followed(one, kind, noted, some) for one in cast("Sequence[Any]", found)]
+        return tuple(parts) if isinstance(found, tuple) else parts
+    shared = (one for one in given if _is(one) and np.may_share_memory(one.value, found))
+    one = next(shared, None)
+    return Followed(found, kind, noted, None if one is None else one._cell)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for one in cast("Sequence[Any]", value):
+            yield from _leaves(one)
+    elif isinstance(value, dict):
+        yield from _leaves(list(cast("Mapping[str, Any]", value).values()))
+    else:
+        yield value
+
+
+# ── rules ───────────────────────────────────────────────────────────────────────────────────────────────
+_PAIRS: dict[Any, Callable[[Operand, Operand], Kind]] = {
+    np.add: kinds.plus, np.subtract: kinds.minus, np.multiply: kinds.times, np.divide: kinds.over,
+    np.maximum: kinds.bounded, np.minimum: kinds.bounded, np.fmax: kinds.bounded, np.fmin: kinds.bounded,
+    np.greater: kinds.compared, np.greater_equal: kinds.compared, np.less: kinds.compared,
+    np.less_equal: kinds.compared, np.equal: kinds.equal, np.not_equal: kinds.equal,
+}  # fmt: skip
+_ASKS = frozenset([np.greater, np.greater_equal, np.less, np.less_equal, np.equal, np.not_equal])
+_SINGLES: dict[Any, Callable[[Operand], Kind]] = {
+    np.absolute: kinds.absolute, np.fabs: kinds.absolute, np.square: kinds.square, np.sqrt: kinds.root,
+    np.negative: lambda a: a.kind if a.what in (What.PUBLIC, What.SEEN, What.AFFINE) else BENT,
+    np.positive: lambda a: a.kind,
+}  # fmt: skip
+
+
+def _bilinear(inputs: Sequence[Any]) -> Kind:
+    """Of a sum of products of one number of each."""
+    some = [_kind(one) for one in inputs if _kind(one).followed]
+    return kinds.fresh() if len(some) == 1 and some[0].what is What.AFFINE else kinds.bent(some)
+
+
+def _reduced(a: Any) -> Kind:
+    """Of a sum or mean of some of its numbers."""
+    kind = _kind(a)
+    if kind.what is What.AFFINE:
+        return kinds.fresh()
+    return kinds.size_of(_operand(a)) if kind.what in (What.ABSOLUTE, What.SQUARE) else _bent(a)
+
+
+def _largest(a: Any) -> Kind:
+    return kinds.size_of(_operand(a)) if _kind(a).what is What.ABSOLUTE else _bent(a)
+
+
+def _bent(*args: Any) -> Kind:
+    return kinds.bent([_kind(one) for one in _leaves(args)])
+
+
+def _kind_of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: Mapping[str, Any]) -> Kind:
+    if _kind(named.get("where", True)).followed:
+        return _bent(*inputs, *named.values())
+    if method == "__call__":
+        if ufunc in _PAIRS:
+            return _PAIRS[ufunc](*map(_operand, inputs))
+        if ufunc in _SINGLES:
+            return _SINGLES[ufunc](_operand(inputs[0]))
+        if ufunc is np.power and np.size(_plain(inputs[1])) == 1 and np.all(_plain(inputs[1]) == 2):
+            return kinds.square(_operand(inputs[0])) if not _kind(inputs[1]).followed else _bent(*inputs)
+        if ufunc is np.matmul:
+            return _bilinear(inputs)
+    elif method in ("reduce", "accumulate") and ufunc is np.add:
+        return _reduced(inputs[0])
+    elif method == "reduce" and ufunc is np.maximum:
+        return _largest(inputs[0])
+    return _bent(*inputs)
+
+
+_SAME_VALUES = frozenset(
+    [
+        np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.squeeze, np.expand_dims, np.copy, np.real,
+        np.atleast_1d, np.atleast_2d, np.atleast_3d, np.flip, np.roll, np.broadcast_to,
+    ]
+)  # fmt: skip
+_ARRANGED = frozenset(
+    [
+        np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, np.split, np.array_split, np.repeat, np.tile,
+        np.append, np.diag, np.pad, np.broadcast_arrays, np.diagonal, np.delete, np.insert, np.take, np.rollaxis,
+    ]
+)  # fmt: skip
+_SUMS = frozenset([np.sum, np.mean, np.cumsum, np.diff, np.trace, np.ediff1d])
+_PRODUCTS = frozenset([np.dot, np.matmul, np.inner, np.outer, np.tensordot, np.vdot, np.kron, np.cross])
+_SHAPES = frozenset([np.shape, np.ndim, np.size, np.result_type, np.may_share_memory, np.shares_memory])
+_LARGEST, _EINSUM, _AVERAGE = frozenset([np.max, np.amax]), np.einsum, np.average
+_NEW = frozenset([np.zeros_like, np.ones_like, np.empty_like])
+
+
+def _kind_of_function(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> Kind:
+    first = args[0] if args else next(iter(named.values()), None)
+    others = [*args[1:], *named.values()]
+    if function in _NEW:
+        return PUBLIC
+    if function is np.full_like:
+        return _kind(args[1] if len(args) > 1 else named["fill_value"])
+    if function is np.where and len(args) == 3:
+        return kinds.chosen(_kind(args[0]), *map(_operand, args[1:]))
+    if function is _EINSUM:
+        return _kind_of_einsum(args)
+    if function is np.linalg.solve and not _kind(args[0]).followed:
+        return kinds.joined([_kind(args[1]), PUBLIC])
+    if function is np.clip and not any(_kind(one).followed for one in _leaves(others)):
+        return kinds.bounded(_operand(first), Operand(PUBLIC))
+    if function in _PRODUCTS:
+        return _bilinear(args[:2])
+    if any(_kind(one).followed for one in _leaves(others)) and function not in _ARRANGED:
+        return _bent(args, named)
+    if function in _SAME_VALUES:
+        return _kind(first)
+    if function in _ARRANGED:
+        return kinds.joined([*(_kind(one) for one in _leaves([first, *others])), PUBLIC])
+    if function in _SUMS:
+        return _reduced(first)
+    if function is np.linalg.norm:
+        return kinds.size_of(_operand(first))
+    if function in _LARGEST:
+        return _largest(first)
+    if function is _AVERAGE and "weights" in named:
+        return _reduced(first)
+    return _bent(args, named)
+
+
+def _kind_of_einsum(args: Sequence[Any]) -> Kind:
+    """A product of one followed array with public ones; or a sum of squares."""
+    if not isinstance(args[0], str):
+        return _bent(args)
+    given, _, wanted = args[0].replace(" ", "").partition("->")
+    parts = given.split(",")
+    if len(args) == 3 and len(set(parts)) == 1 and wanted and set(wanted) <= set(parts[0]):
+        one, two = map(_operand, args[1:])
+        product = kinds.times(one, two)
+        if product.what is What.SQUARE:
+            return kinds.size_of(Operand(product))
+    return _bilinear(args[1:])
+
+
+_METHODS: dict[str, Any] = {
+    name: getattr(np, name)
+    for name in (
+        "sum", "mean", "max", "min", "std", "var", "prod", "any", "all", "argmax", "argmin", "argsort", "cumsum",
+        "dot",
+        "clip", "ravel", "swapaxes", "squeeze", "repeat", "take", "round", "trace", "diagonal",
+        "nonzero", "searchsorted", "conj", "compress", "choose", "partition",
+    )
+}  # fmt: skip
+
+
+_MADE = ("array", "asarray", "asanyarray", "ascontiguousarray")
+_OF_LISTS = (
+    "sum", "mean", "median", "max", "min", "amax", "amin", "std", "var", "sort", "prod", "average", "percentile",
+    "quantile", "abs", "any", "all", "argmax", "argmin", "argsort", "cumsum", "einsum", "dot", "array_equal",
+)  # fmt: skip
+"""Functions that are often given lists of arrays, which NumPy makes arrays of without asking anybody."""
+
+
+@contextmanager
+def arrays_followed() -> Generator[None]:
+    """NumPy's makers of arrays, which it hands to nobody, follow what they are given, too."""
+
+    def made_by(make: Any) -> Callable[..., Any]:
+        @wraps(make)
+        def made(given: Any, *args: Any, **named: Any) -> Any:
+            one = next((one for one in _leaves(given) if _is(one)), None)
+            if one is None:
+                return make(given, *args, **named)
+            kind = given.kind if _is(given) else kinds.joined([*(_kind(one) for one in _leaves(given)), PUBLIC])
+            return _followed(make(_plain(given), *args, **named), kind, one._noted, [given])
+
+        return made
+
+    make = made_by(np.array)
+
+    def of_arrays(function: Any) -> Callable[..., Any]:
+        @wraps(function)
+        def done(*args: Any, **named: Any) -> Any:
+            lists = (isinstance(one, list | tuple) and any(map(_is, _leaves(one))) for one in args)
+            return function(
+                *(make(one) if is_list else one for one, is_list in zip(args, lists, strict=True)), **named
+            )
+
+        return done
+
+    before = {name: getattr(np, name) for name in (*_MADE, *_OF_LISTS)}
+    try:
+        for name, function in before.items():
+            setattr(np, name, (made_by if name in _MADE else of_arrays)(function))
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(np, name, function)

@@ -1,0 +1,307 @@
+"""What an algorithm's code decides by private or seen values, read in one pass over a transcript.
+
+The pass is a replay in which private answers, noise, and all that was seen are followed
+(`attacks.audit.followed.arrays`). Where Python is not told what they are, the code does the same whatever they are:
+which lines run, and which messages are sent, is the same in every run with the same private coins.
+"""
+
+import ast
+import linecache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from inspect import currentframe
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from attacks.audit.followed import kinds
+from attacks.audit.followed.arrays import Followed, arrays_followed
+from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
+from attacks.audit.loss.comparison import Sample
+from attacks.audit.verdict import Judgement, Verdict
+from attacks.replay import Hypothesis
+from attacks.replay.coins import Coins, every
+from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
+from netsim.adversary import AdversaryView
+from netsim.arrays import Array
+from netsim.errors import AttackError, NetsimError
+from netsim.mechanisms import Gaussian, Mechanism
+from netsim.node import own_share
+from netsim.own import PACKAGE, is_own
+from netsim.transcript.message import Kind as Channel
+from netsim.transcript.message import Message, Record, Values
+
+AGENTS = 128
+"""Doors at which code is read, at most."""
+HISTORIES, DRAWN = 256, 64
+"""Histories of private coins that are read at most; else the code is read at so many draws of them."""
+_MORE = 4
+"""Times as many messages as were recorded: where coins fall otherwise, no more are followed."""
+
+
+@dataclass(frozen=True, order=True)
+class ReadLine:
+    """A line of an algorithm's code that decides by values that are private or were seen, or may."""
+
+    file: str
+    """Name of the file."""
+    line: int
+    """The line, from 1."""
+    code: str
+    """What stands there."""
+
+    def __str__(self) -> str:
+        return f"line {self.line} of {self.file} (`{self.code}`)"
+
+
+@dataclass
+class Reading:
+    """The lines that `read`, in order; the answers, yes and no, to what lines `asked` for each number, where NumPy
+    goes on with them, by line and place in its code; and why what is sent is no affine function, if it is none."""
+
+    read: list[ReadLine] = field(default_factory=list[ReadLine])
+    asked: dict[tuple[ReadLine, int], set[bool]] = field(default_factory=dict[tuple[ReadLine, int], set[bool]])
+    bent: str | None = None
+
+
+def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases: Sequence[Array] = ()) -> Reading:
+    """What an agent's code does on a transcript; its answers are random ones, or those of a hypothesis, and so are
+    its releases, but for those that are given.
+
+    You get an `AttackError` from coins that toss otherwise than before.
+    """
+    found = Reading()
+    with arrays_followed(), np.errstate(all="ignore"):
+        try:
+            node = _FollowedNode(recording, found, hypothesis, releases)
+            node.read()
+            if isinstance(node.coins, Coins):
+                node.coins.end()
+        except AttackError:
+            raise
+        except Exception as error:
+            _note(found, f"{type(error).__name__}: {error}", _raised_in(error))
+    return found
+
+
+Worlds = Callable[[], Iterable[tuple[Sample, Hypothesis]]]
+"""Transcripts, and the hypothesis that they were simulated under."""
+
+
+def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
+    """Lines that read in any history of the agent's private coins, as far as they are listed or drawn; and lines that
+    ask something of each number, and get one answer from all transcripts of both worlds."""
+
+    def at(coins: Callable[[], np.random.Generator]) -> Reading:
+        return reading(replace(one, coins=coins).recording(agent))
+
+    try:
+        found = [each for _, each in every(lambda coins: at(coins.again), HISTORIES)]
+    except NetsimError:
+        found = [at(partial(np.random.default_rng, seed)) for seed in range(DRAWN)]
+    lines = {line for each in found for line in each.read}
+    asked = {place: set[bool]() for each in found for place in each.asked}
+    for sample, hypothesis in worlds() if asked else ():
+        for place, answers in reading(sample.recording(agent), hypothesis, sample.releases).asked.items():
+            asked.setdefault(place, set()).update(answers)
+    return tuple(sorted(lines | {line for (line, _), answers in asked.items() if len(answers) < 2}))
+
+
+def read_by(view: AdversaryView, agents: Sequence[int]) -> tuple[ReadLine, ...]:
+    """Lines that read at the doors of these agents, all of which the view has."""
+    some = [agents[k] for k in sorted({int(k) for k in np.linspace(0, len(agents) - 1, AGENTS)})]
+    doors = (
+        Recording(view.public, i, view.at_node(i), view.replicas, np.random.default_rng(0), view.shared.get(i))
+        for i in some
+    )
+    return tuple(sorted({line for door in doors for line in reading(door).read}))
+
+
+def in_words(found: Sequence[ReadLine], most: int = 3) -> str:
+    """The first few, and how many more there are."""
+    more = f" ({len(found) - most} more)" if len(found) > most else ""
+    return "; ".join(map(str, found[:most])) + more
+
+
+def not_all_audited(found: Sequence[ReadLine]) -> str:
+    """Which lines read, and what to do about it, in two sentences."""
+    return (
+        "Its code decides by what is private or was seen, and what it does at other values is not audited: "
+        f"{in_words(found)}. Decide by public numbers, or for each number by NumPy (`np.where`, `np.maximum`), or "
+        "read the code."
+    )
+
+
+def judged_of_what_is_read(found: Judgement, lines: Sequence[ReadLine]) -> Judgement:
+    """The judgement, where some lines read: a claim that nothing speaks against is underpowered then."""
+    if not lines or found.verdict not in (Verdict.CONSISTENT, Verdict.UNDERPOWERED):
+        return found
+    return replace(found, verdict=Verdict.UNDERPOWERED, reason=f"{not_all_audited(lines)} {found.reason}")
+
+
+class _FollowedNode(RecordedNode):
+    """The port: whatever is private or seen is followed."""
+
+    blind_to_receivers = True
+    sent: int
+
+    def __init__(
+        self, recording: Recording, found: Reading, hypothesis: Hypothesis | None, releases: Sequence[Array]
+    ) -> None:
+        self._found, self._hypothesis, self._releases, self._made = found, hypothesis, releases, 0
+        rows = tuple(row._replace(values=self._seen_values(row.values)) for row in recording.rows)
+        super().__init__(recording._replace(rows=rows, coins=deepcopy(recording.coins)))
+
+    def _seen_values(self, values: Mapping[str, Array]) -> Values:
+        return {name: self._followed(value, SEEN) if value.size else value for name, value in values.items()}
+
+    def _followed(self, value: Array, kind: Kind) -> Array:
+        return Followed(np.array(value), kind, self._noted)  # type: ignore[return-value]
+
+    def _noted(self, how: str, answers: Any = None) -> None:
+        _note(self._found, how, currentframe(), answers)
+
+    def zeros(self) -> Array:
+        return self._followed(super().zeros(), PUBLIC)
+
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
+        known = self._hypothesis if self._hypothesis is None or batch is None else self._hypothesis.batch(batch)
+        return self._answer(x, None if known is None else known.gradient)
+
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
+        del regularized
+        known = self._hypothesis
+        return self._answer(v, None if known is None else lambda at: known.proximal(at, step))
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
+        del step, mechanism
+        if not self._unsent:
+            raise EndOfRecord
+        return self._released(self._answer(v, None))
+
+    def _answer(self, at: Array, known: Callable[[Array], Array] | None) -> Array:
+        self._affine(at, "a point that it asks about")
+        self._asked()
+        if known is not None:
+            return self._followed(known(_plain(at)), kinds.fresh())
+        rng = np.random.default_rng(self.pace % 2**32)
+        return self._followed(rng.standard_normal((self.replicas, self.dimension)), kinds.fresh())
+
+    def _released(self, value: Array) -> Array:
+        self._made += 1
+        known = self._made <= len(self._releases)
+        released = self._followed(self._releases[self._made - 1] if known else _plain(value), SEEN)
+        released.setflags(write=False)
+        return released
+
+    def privatize(
+        self, value: Array, mechanism: Mechanism, shared: Gaussian | None = None, draw: int | None = None
+    ) -> Array:
+        del draw
+        if mechanism.noiseless and (shared is None or shared.noiseless):
+            return value
+        self._affine(value, "what it releases")
+        for name, parameter in vars(mechanism).items():
+            if name != "width" and type(parameter) is Followed and parameter.kind.followed:
+                self._bent("how much noise there is depends on what is private or was seen")
+        return self._released(value)
+
+    def split(self, value: Array, mechanism: Gaussian) -> dict[int, Array]:
+        if mechanism.noiseless:
+            return dict.fromkeys((self.id, *self.neighbors), value)
+        self._affine(value, "what it shares")
+        shares = [self._released(value) for _ in self.neighbors]
+        return {self.id: own_share(value, shares, self.weights), **dict(zip(self.neighbors, shares, strict=True))}
+
+    def _affine(self, value: object, what: str) -> None:
+        if type(value) is Followed and value.kind.what not in (What.PUBLIC, What.SEEN, What.AFFINE):
+            self._bent(f"{what}, in its message {self.sent}, is made by more than sums, multiples and clips")
+
+    def _bent(self, why: str) -> None:
+        self._found.bent = self._found.bent or why
+
+    def _put(self, kind: Channel, values: Values, to: int) -> Message:
+        """Other coins may send other messages than were recorded: they are followed too."""
+        if (kind, self._counts[kind]) in self._outgoing or not self._unsent:
+            return super()._put(kind, values, to)
+        for name, value in values.items():
+            self._affine(value, f"{name!r}")
+        self._counts[kind] += 1
+        self.sent += 1
+        if self.sent > _MORE * len(self._outgoing):
+            raise EndOfRecord
+        sent = {name: self._followed(_plain(value), SEEN) for name, value in values.items()}
+        return Message(self.id, kind, self._counts[kind] - 1, sent)
+
+    def _sent(self, row: Record, values: Values) -> None:  # noqa: ARG002
+        for name, value in values.items():
+            self._affine(value, f"{name!r}")
+
+    def _seen(self, row: Record) -> None:
+        pass
+
+    def _goes(self, to: int, receiver: int) -> bool:  # noqa: ARG002
+        return True
+
+    def _stand_in(self, sender: int, kind: Channel, number: int, name: str) -> Array:  # noqa: ARG002
+        return self._followed(super().zeros(), SEEN)
+
+
+def _plain(value: Any) -> Array:
+    return value.value if type(value) is Followed else value
+
+
+# ── lines ───────────────────────────────────────────────────────────────────────────────────────────────
+def _note(found: Reading, how: str, frame: FrameType | None, answers: Any = None) -> None:
+    """Add the line of the innermost frame that is an algorithm's, or the answers that it got."""
+    while frame is not None and not _of_algorithm(frame.f_code):
+        frame = frame.f_back
+    one, place = ReadLine("?", 0, how), 0
+    if frame is not None:
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        if line in _harmless_lines(file):
+            return
+        one, place = ReadLine(Path(file).name, line, linecache.getline(file, line).strip() or how), frame.f_lasti
+    if answers is not None:
+        some = np.asarray(answers)
+        found.asked.setdefault((one, place), set()).update([True] * bool(np.any(some)) + [False] * (not np.all(some)))
+    elif one not in found.read:
+        found.read.append(one)
+
+
+def _of_algorithm(code: CodeType) -> bool:
+    file = code.co_filename
+    made = file == "<string>" and code.co_name == "__init__"  # by `dataclass`
+    return not made and (is_own(file) or file.startswith(str(PACKAGE / "algorithms")))
+
+
+def _raised_in(error: BaseException) -> FrameType | None:
+    trace, last = error.__traceback__, None
+    while trace is not None:
+        last, trace = trace.tb_frame, trace.tb_next
+    return last
+
+
+@cache
+def _harmless_lines(file: str) -> frozenset[int]:
+    """Lines of conditions that only end the run: `assert`, and `if` with nothing but a `raise`."""
+    found = set[int]()
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return frozenset()
+    tried = {id(one) for node in ast.walk(tree) if isinstance(node, ast.Try) for one in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            test: ast.expr = node.test
+        elif isinstance(node, ast.If) and not node.orelse and isinstance(node.body[0], ast.Raise):
+            test = node.test
+        else:
+            continue
+        if id(node) not in tried:
+            found.update(range(test.lineno, (test.end_lineno or test.lineno) + 1))
+    return frozenset(found)

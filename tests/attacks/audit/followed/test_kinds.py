@@ -1,0 +1,210 @@
+"""What the rules call affine is affine, and what they call a clip is one: held against the numbers themselves."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attacks.audit.followed import kinds
+from attacks.audit.followed.arrays import Followed, arrays_followed
+from attacks.audit.followed.kinds import PUBLIC, SEEN, What
+from netsim.algorithms import Clip
+
+MATRIX, ROW = np.arange(9.0).reshape(3, 3) / 4 - 1, np.array([1.0, -2.0, 0.5])
+
+ONE = {  # of one array, (2, 3)
+    "negative": lambda a: -a,
+    "twice": lambda a: 2.0 * a,
+    "halved": lambda a: a / 2,
+    "by row": lambda a: a * ROW,
+    "shifted": lambda a: a + ROW,
+    "from": lambda a: ROW - a,
+    "turned": lambda a: a @ MATRIX,
+    "rolled": lambda a: np.roll(a, 1, axis=-1),
+    "flipped": lambda a: a[:, ::-1],
+    "mean": lambda a: a - np.mean(a, axis=-1, keepdims=True),
+    "sum": lambda a: np.broadcast_to(a.sum(axis=-1, keepdims=True), (2, 3)),
+    "cumulated": lambda a: np.cumsum(a, axis=-1),
+    "einsum": lambda a: np.einsum("rd,de->re", a, MATRIX),
+    "solved": lambda a: np.linalg.solve(MATRIX + 3 * np.eye(3), a.T).T,
+    "copied": lambda a: np.array(a),
+    "in place": lambda a: written(a),
+    "squared": lambda a: a**2,
+    "absolute": lambda a: np.abs(a),
+    "clipped": lambda a: np.where(a > 1, a, 0.0) * a,
+    "rounded": lambda a: np.rint(a),
+    "exp": lambda a: np.exp(-np.abs(a)),
+    "sorted": lambda a: np.sort(a, axis=-1),
+    "sign": lambda a: np.sign(a) * ROW,
+    "largest": lambda a: np.broadcast_to(a.max(axis=-1, keepdims=True), (2, 3)),
+    "whole": lambda a: a.astype(int).astype(float),
+}
+TWO = {
+    "plus": lambda a, b: a + b,
+    "minus": lambda a, b: a - 0.5 * b,
+    "stacked": lambda a, b: np.stack([a, b]).sum(axis=0),
+    "listed": lambda a, b: np.mean([a, b], axis=0),
+    "beside": lambda a, b: np.concatenate([a[:, :1], b[:, 1:]], axis=-1),
+    "put in": lambda a, b: put(a, b),
+    "times": lambda a, b: a * b,
+    "over": lambda a, b: a / (1 + b * b),
+    "chosen": lambda a, b: np.where(a > b, a, b),
+    "larger": lambda a, b: np.maximum(a, b),
+}
+
+
+def written(a):
+    a = a.copy()
+    a += ROW
+    a[:, 0] *= 3.0
+    return a
+
+
+def put(a, b):
+    a = a.copy()
+    a[:, 1] = b[:, 2]
+    return a
+
+
+def of(steps, first, second):
+    """The program of these steps: (name, which of all values before, and another one)."""
+    values = [first, second]
+    for name, i, j in steps:
+        a, b = values[i % len(values)], values[j % len(values)]
+        values.append(ONE[name](a) if name in ONE else TWO[name](a, b))
+    return values[-1]
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from([*ONE, *TWO]), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=6
+)
+FEW = settings(max_examples=400, deadline=None)
+
+
+@FEW
+@given(STEPS)
+def test_what_is_called_affine_is(steps):
+    """f(u) + f(v) = f(u + v) + f(0), for numbers of all sizes; and nothing is read on the way."""
+    read = list[str]()
+    rng = np.random.default_rng(0)
+
+    def noted(how, answers=None):
+        if answers is None:
+            read.append(how)
+
+    with arrays_followed(), np.errstate(all="ignore"):
+        arguments = (Followed(rng.standard_normal((2, 3)), kinds.fresh(), noted) for _ in range(2))
+        found = of(steps, *arguments)
+    assert read == []
+    assert type(found) is Followed
+    if found.kind.what is not What.AFFINE:
+        return
+    for size in (1e-3, 1.0, 1e3):
+        one, two = (size * rng.standard_normal((2, 2, 3)) for _ in range(2))
+        together, apart = of(steps, *(one + two)) + of(steps, *np.zeros((2, 2, 3))), of(steps, *one) + of(steps, *two)
+        scale = np.max(np.abs(together)) + np.max(np.abs(apart)) + 1
+        np.testing.assert_allclose(together, apart, rtol=0, atol=1e-9 * scale)
+
+
+@FEW
+@given(st.lists(st.tuples(st.sampled_from(["negative", "twice", "turned", "shifted", "flipped", "plus", "stacked"]),
+                          st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=6))  # fmt: skip
+def test_what_is_made_by_sums_and_multiples_is_called_affine(steps):
+    with arrays_followed():
+        arguments = (Followed(np.ones((2, 3)), kinds.fresh(), lambda how, answers=None: None) for _ in range(2))
+        assert of(steps, *arguments).kind.what is What.AFFINE
+
+
+C = 1.5
+CLIPS = {
+    "class": Clip(C, "l2"),
+    "factor": lambda g: g * np.minimum(1.0, C / np.linalg.norm(g, axis=-1, keepdims=True)),
+    "over the larger": lambda g: g / np.maximum(1.0, np.linalg.norm(g, axis=-1, keepdims=True) / C),
+    "padded": lambda g: g * np.minimum(1.0, C / (np.linalg.norm(g, axis=-1, keepdims=True) + 1e-6)),
+    "root of squares": lambda g: g * (C / np.maximum(np.sqrt((g**2).sum(axis=-1, keepdims=True)), C)),
+    "squares by einsum": lambda g: g / np.maximum(1, np.sqrt(np.einsum("rd,rd->r", g, g))[:, None] / C),
+    "sum of absolutes": lambda g: g / np.maximum(1, np.sum(np.abs(g), axis=-1, keepdims=True) / C),
+    "largest": lambda g: g / np.maximum(1, np.abs(g).max(axis=-1, keepdims=True) / C),
+    "where": lambda g: where(g),
+    "no division by zero": lambda g: g * np.minimum(1.0, C / safe(np.linalg.norm(g, axis=-1, keepdims=True))),
+    "each number": lambda g: np.clip(g, -C, C),
+    "by both ends": lambda g: np.maximum(np.minimum(g, C), -C),
+    "of a half": lambda g: 0.5 * Clip(C, "l1")(0.5 * g),
+}
+
+
+def where(g):
+    norm = np.linalg.norm(g, axis=-1, keepdims=True)
+    return np.where(norm > C, g * (C / norm), g)
+
+
+def safe(norm):
+    return np.where(norm == 0, 1.0, norm)
+
+
+@pytest.mark.parametrize("how", CLIPS)
+def test_a_clip_is_followed_however_it_is_written(how):
+    with arrays_followed():
+        g = Followed(np.ones((2, 3)), kinds.fresh(), lambda how, answers=None: pytest.fail(how))
+        x = Followed(np.ones((2, 3)), kinds.fresh(), lambda how, answers=None: pytest.fail(how))
+        assert (x - 0.1 * CLIPS[how](g)).kind.what is What.AFFINE
+
+
+SIZE = {"axis": -1, "keepdims": True}
+BUMPS = {
+    "a window of sizes": lambda g, n: np.where((n > 3.1) & (n < 3.2), g, 0.0),
+    "two thresholds": lambda g, n: np.where(n > 3.1, np.where(n > 3.2, 1 / n, 1e6), 1 / n) * g,
+    "a factor of two thresholds": lambda g, n: g * (np.where(n > 3.1, 1.0, 0.0) * np.where(n > 3.2, 0.0, 1.0)),
+    "clipped twice by the first": lambda g, n: g / np.maximum(n, 1) * np.maximum(n, 1),
+    "a bump": lambda g, n: g * np.exp(-((n - 3) ** 2)),
+    "a difference of sizes": lambda g, n: g * np.maximum(0, 1 - np.abs(n - 3.0)),
+    "a mask": lambda g, n: g * ((n > 3.1) & (n < 3.2)),
+    "of another value": lambda g, n: (g + 1.0) / np.maximum(n, 1),
+    "a power": lambda g, n: g * n**-3.0,
+    "a cosine": lambda g, n: g * np.cos(n),
+}
+
+
+@pytest.mark.parametrize("how", BUMPS)
+def test_what_may_scale_few_sizes_otherwise_is_not(how):
+    with arrays_followed():
+        g = Followed(np.full((2, 3), 0.3), kinds.fresh(), lambda how, answers=None: None)
+        assert BUMPS[how](g, np.linalg.norm(g, **SIZE)).kind.what is What.BENT
+
+
+WRITES = {
+    "put_along_axis": lambda to, g: np.put_along_axis(to, np.zeros((2, 1), int), g[:, :1] ** 3, axis=-1),
+    "copyto": lambda to, g: np.copyto(to, np.exp(g)),
+    "a view": lambda to, g: to[:, :2].__imul__(np.exp(g[:, :2])),
+    "a reshaped view": lambda to, g: to.reshape(-1)[:3].__iadd__(np.exp(g[0])),
+    "an element": lambda to, g: to.__setitem__((0, 0), np.exp(g[0, 0])),
+    "by a private index": lambda to, g: to.__setitem__((0, np.argmax(g[0])), 1.0),
+    "sorted": lambda to, g: (to.__iadd__(g), to.sort()),
+    "out": lambda to, g: np.exp(g, out=to),
+}
+
+
+@pytest.mark.parametrize("how", WRITES)
+def test_what_is_written_into_an_array_is_in_it(how):
+    with arrays_followed():
+        g = Followed(np.ones((2, 3)), kinds.fresh(), lambda how, answers=None: pytest.fail(how))
+        to = Followed(np.ones((2, 3)), PUBLIC, lambda how, answers=None: pytest.fail(how))
+        WRITES[how](to, g)
+        assert to.kind.what is What.BENT
+
+
+def test_what_was_seen_may_become_anything_and_weighs_no_answer():
+    with arrays_followed():
+        g = Followed(np.ones((2, 3)), kinds.fresh(), lambda how, answers=None: None)
+        seen = Followed(np.ones((2, 3)), SEEN, lambda how, answers=None: None)
+        of_seen = np.median([np.exp(seen), np.sort(seen), np.where(seen > 1, seen, 0.0)], axis=0)
+        assert of_seen.kind.what is What.SEEN
+        assert (of_seen - g).kind.what is What.AFFINE
+        for bent in (
+            of_seen * g,
+            g / seen,
+            np.where(seen > 1, g, 0.0),
+            np.maximum(seen, g),
+            g[:, np.argsort(seen[0])],
+        ):
+            assert bent.kind.what is What.BENT
