@@ -189,6 +189,8 @@ class _Door:
         followed = reading(recording)
         if followed.read:
             raise AttackError(f"its code decides by what is private or was seen: {in_words(followed.read)}")
+        if followed.failed:
+            raise AttackError(f"its code cannot be followed at {followed.failed}")
         if followed.bent:
             raise AttackError(followed.bent)
         mapper = Mapper(RecordedAgent(recording))

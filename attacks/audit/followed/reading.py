@@ -66,6 +66,8 @@ class Reading:
     read: list[ReadLine] = field(default_factory=list[ReadLine])
     asked: dict[tuple[ReadLine, int], set[bool]] = field(default_factory=dict[tuple[ReadLine, int], set[bool]])
     bent: str | None = None
+    failed: ReadLine | None = None
+    """Where the code failed on followed values."""
 
 
 def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases: Sequence[Array] = ()) -> Reading:
@@ -84,7 +86,7 @@ def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases
         except AttackError:
             raise
         except Exception as error:
-            _note(found, f"{type(error).__name__}: {error}", _raised_in(error))
+            found.failed = _line(_raised_in(error), f"{type(error).__name__}: {error}")[0]
     return found
 
 
@@ -103,8 +105,11 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
         found = [each for _, each in every(lambda coins: at(coins.again), HISTORIES)]
     except NetsimError:
         found = [at(partial(np.random.default_rng, seed)) for seed in range(DRAWN)]
-    lines = {line for each in found for line in each.read}
-    asked = {place: set[bool]() for each in found for place in each.asked}
+    own = reading(one.recording(agent))  # at other coins code may fail on messages that others sent at these
+    lines = {line for each in (own, *found) for line in each.read}
+    if own.failed is not None:
+        lines.add(own.failed)
+    asked = {place: set[bool]() for each in (own, *found) for place in each.asked}
     for sample, hypothesis in worlds() if asked else ():
         for place, answers in reading(sample.recording(agent), hypothesis, sample.releases).asked.items():
             asked.setdefault(place, set()).update(answers)
@@ -257,20 +262,27 @@ def _plain(value: Any) -> Array:
 
 # ── lines ───────────────────────────────────────────────────────────────────────────────────────────────
 def _note(found: Reading, how: str, frame: FrameType | None, answers: Any = None) -> None:
-    """Add the line of the innermost frame that is an algorithm's, or the answers that it got."""
-    while frame is not None and not _of_algorithm(frame.f_code):
-        frame = frame.f_back
-    one, place = ReadLine("?", 0, how), 0
-    if frame is not None:
-        file, line = frame.f_code.co_filename, frame.f_lineno
-        if line in _harmless_lines(file):
-            return
-        one, place = ReadLine(Path(file).name, line, linecache.getline(file, line).strip() or how), frame.f_lasti
+    """Add the line that reads, or the answers that it got."""
+    one, place = _line(frame, how)
+    if one is None:
+        return
     if answers is not None:
         some = np.asarray(answers)
         found.asked.setdefault((one, place), set()).update([True] * bool(np.any(some)) + [False] * (not np.all(some)))
     elif one not in found.read:
         found.read.append(one)
+
+
+def _line(frame: FrameType | None, how: str) -> tuple[ReadLine | None, int]:
+    """The line of the innermost frame that is an algorithm's, and the place in its code; None for a harmless one."""
+    while frame is not None and not _of_algorithm(frame.f_code):
+        frame = frame.f_back
+    if frame is None:
+        return ReadLine("?", 0, how), 0
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    if line in _harmless_lines(file):
+        return None, 0
+    return ReadLine(Path(file).name, line, linecache.getline(file, line).strip() or how), frame.f_lasti
 
 
 def _of_algorithm(code: CodeType) -> bool:

@@ -15,6 +15,7 @@ and some number of them together, and must do as all did.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
 from zlib import crc32
@@ -25,7 +26,7 @@ from attacks.audit.loss.codes import code_loss, product_form
 from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.hidden_releases import Again, Mixed, Priced, mixed, priced
 from attacks.audit.loss.noise_check import NOTHING, NoiseScores, check_draws, check_law
-from attacks.audit.loss.recovered import Recovered, recovered
+from attacks.audit.loss.recovered import Recovered, factors, recovered
 from attacks.audit.loss.release_cost import Ratio, cost_and_shifts
 from attacks.audit.loss.unprotected import Leaks, UnprotectedMessage
 from attacks.audit.loss.wire_fields import FOLLOWED, Details, Released
@@ -465,9 +466,12 @@ class Reproduced:
 
     def _recovered(self, theirs: Replayed, other: Hypothesis, there: Sample) -> Recovered | None:
         """Releases that come out of the messages they are inside."""
-        return recovered(
-            self.mine, theirs, self.sample.releases, (self._again(self.true, self.sample), self._again(other, there))
-        )
+        return recovered(self.mine, theirs, self.sample.releases, self._factors, self._again(other, there))
+
+    @cached_property
+    def _factors(self) -> Array | None:
+        """How hidden releases move messages."""
+        return factors(self.mine, self.sample.releases, self._again(self.true, self.sample))
 
     def _among_decoys(self, theirs: Replayed, other: Hypothesis, there: Sample) -> Mixed | None:
         """Loss of who has the releases that no message carries among decoys."""

@@ -47,36 +47,35 @@ class Recovered(NamedTuple):
 
 
 def recovered(
-    mine: Replayed, theirs: Replayed, releases: Sequence[Array], again: tuple[Again, Again]
+    mine: Replayed, theirs: Replayed, releases: Sequence[Array], own: Array | None, again: Again
 ) -> Recovered | None:
     """The hidden releases that come out; None where none does.
 
     `mine` and `theirs` are the replays of the true and of the other hypothesis on the `releases` that were drawn,
-    `again` repeat them on changed ones.
+    `own` are the `factors` of the first, and `again` repeats the second on changed ones.
     """
+    if own is None or not _fit(mine, theirs):
+        return None
     try:
         with np.errstate(all="ignore"):
-            return _recovered(mine, theirs, releases, again)
+            return _recovered(theirs, hidden_in(mine), releases, own, again)
     except Exception:  # code may fail in any way at releases that nobody drew
         return None
 
 
 def _recovered(
-    mine: Replayed, theirs: Replayed, releases: Sequence[Array], again: tuple[Again, Again]
+    theirs: Replayed, hidden: list[int], releases: Sequence[Array], own: Array, again: Again
 ) -> Recovered | None:
-    hidden = [t for t, release in enumerate(mine.releases) if release.sent_in is None]
-    if not _fits(mine, theirs, hidden) or len(releases) != len(mine.releases):
+    there = _factors(theirs, releases, again, hidden)
+    if there is None or np.any(np.abs(own - there) > _MISSED * np.abs(own)):
         return None
-    here, there = (_factors(one, releases, run, hidden) for one, run in zip((mine, theirs), again, strict=True))
-    if here is None or there is None or np.any(np.abs(here - there) > _MISSED * np.abs(here)):
-        return None
-    order = _order(here, [c.message for c in mine.comparisons])
+    order = _order(own, [c.message for c in theirs.comparisons])
     if not order:
         return None
-    shifts = {hidden[t]: shift for t, shift in _shifts(theirs, here, order).items()}
+    shifts = {hidden[t]: shift for t, shift in _shifts(theirs, own, order).items()}
     found: Replayed | None = theirs
     if any(np.any(shift) for shift in shifts.values()):
-        found = _at(theirs, releases, again[1], shifts) if len(order) == len(hidden) else None
+        found = _at(theirs, releases, again, shifts) if len(order) == len(hidden) else None
     if found is None:
         return None
     says = {k for k, _ in order.values()}  # up to rounding, which is nothing beside the noise
@@ -87,18 +86,36 @@ def _recovered(
     return Recovered(replace(found, comparisons=comparisons), {hidden[t]: until for t, (_, until) in order.items()})
 
 
-def _fits(mine: Replayed, theirs: Replayed, hidden: Sequence[int]) -> bool:
+def hidden_in(mine: Replayed) -> list[int]:
+    """Releases that no message carries as they were made."""
+    return [t for t, release in enumerate(mine.releases) if release.sent_in is None]
+
+
+def factors(mine: Replayed, releases: Sequence[Array], again: Again) -> Array | None:
+    """C of the true hypothesis, (messages, hidden releases, dimension); None where it is no such map, or there is
+    nothing to find."""
+    hidden = hidden_in(mine)
+    if not 0 < len(hidden) <= MOST or len(releases) != len(mine.releases) or mine.departure is not None:
+        return None
+    if any(isinstance(mine.releases[t].mechanism, Perturbed) for t in hidden):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            return _factors(mine, releases, again, hidden)
+    except Exception:  # as above
+        return None
+
+
+def _fit(mine: Replayed, theirs: Replayed) -> bool:
     places = [[(c.message, c.name) for c in one.comparisons] for one in (mine, theirs)]
     pairs = list(zip(mine.releases, theirs.releases, strict=False))
     return (
-        0 < len(hidden) <= MOST
-        and len(mine.releases) == len(theirs.releases)
+        len(mine.releases) == len(theirs.releases)
         and [s.releases for s in mine.sendings] == [s.releases for s in theirs.sendings]
         and places[0] == places[1]
-        and mine.departure is None
         and theirs.departure is None
         and all(a.sent_in == b.sent_in and np.all(a.judged) and np.all(b.judged) for a, b in pairs)
-        and not any(isinstance(r.mechanism, Perturbed) for t in hidden for r in pairs[t])
+        and not any(isinstance(b.mechanism, Perturbed) for a, b in pairs if a.sent_in is None)
     )
 
 

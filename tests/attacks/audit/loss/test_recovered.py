@@ -8,7 +8,7 @@ import pytest
 import netsim
 from attacks.audit.loss.comparison import Reproduced
 from attacks.audit.loss.hidden_releases import priced
-from attacks.audit.loss.recovered import recovered
+from attacks.audit.loss.recovered import factors, recovered
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm, Clip
 from netsim.arrays import Array
@@ -121,7 +121,8 @@ def test_noise_of_another_place_is_the_same_to_who_sees_the_sum(how):
     theirs = sample.replayed(pair.agent, other, "the other")
     again = known._again(true, sample), known._again(other, sample)
     projected = priced(known.mine, theirs, sample.releases, again)
-    out = recovered(known.mine, theirs, sample.releases, again)
+    own = factors(known.mine, sample.releases, again[0])
+    out = recovered(known.mine, theirs, sample.releases, own, again[1])
     assert projected is not None
     assert out is not None
     assert len(out.sent_in) == sum(release.sent_in is None for release in known.mine.releases) == ROUNDS
