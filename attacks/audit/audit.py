@@ -216,6 +216,7 @@ class _Look:
     train: bool
     references: tuple[Measured | None, Measured | None] = (None, None)
     prepared: Prepared | None = None
+    claimed: float | None = None
 
     def __call__(self, world: int, index: int) -> Seen:
         true, other = self.pair.hypotheses[world], self.pair.hypotheses[1 - world]
@@ -226,7 +227,15 @@ class _Look:
                 nothing_of_data_kept(sample.view.public.algorithm, lambda other: self.simulate(other, index))
             watch = Watch(sample.view.public.algorithm, self.prepared)
             with nothing_kept(sample.view.public.algorithm) if first else nullcontext(), watching(watch):
-                explained = compare_worlds(sample, self.pair.agent, true, other, self.references[world], draws=first)
+                explained = compare_worlds(
+                    sample,
+                    self.pair.agent,
+                    true,
+                    other,
+                    self.references[world],
+                    draws=first,
+                    claimed=self.claimed,
+                )
         if index * max(map(len, explained.noise)) >= NOISE:
             explained = replace(explained, noise=NOTHING)
         taken = {TAKEN: watch.seen} if watch.branches else {}
@@ -309,7 +318,8 @@ def audit(
         blind = False
         if train is None:
             train, blind = (False, False) if stop else _hides(simulate, pair)
-        look = _Look(simulate, pair, infer, train, prepared=None if searched is None else searched.prepared)
+        prepared = None if searched is None else searched.prepared
+        look = _Look(simulate, pair, infer, train, prepared=prepared, claimed=claim.epsilon)
         under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors, searched)
         under_way.gather(chunks, jobs, progress)
         return under_way.result(early=under_way.chunks < chunks)
