@@ -25,6 +25,7 @@ from attacks.audit.loss.comparison import Reproduced, WorldComparison, compare_w
 from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.exact import NOISE, SINGLES, TOSSES, ExactLoss, Level, scores_of
 from attacks.audit.loss.noise_check import NOTHING
+from attacks.audit.loss.release_cost import SCALED
 from attacks.audit.loss.secret_coins import SecretCoins
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.loss_breakdown import LossBreakdown
@@ -462,6 +463,8 @@ class _Audit:
         if judgement.verdict is Verdict.REFUTED and alone:
             why = "A trained classifier alone shows it: releases are not on the wire in a form whose law is known"
             judgement = replace(judgement, reason=f"{judgement.reason} {why}.")
+        if judgement.verdict is Verdict.REFUTED and self.claim.delta == 0:
+            judgement = replace(judgement, reason=f"{judgement.reason}{self._other_scale}")
         if unbounded is not None and judgement.verdict is Verdict.CONSISTENT:
             judgement = replace(judgement, reason=f"{judgement.reason} Not proven for every pair: {unbounded}.")
         return AuditResult(
@@ -636,6 +639,18 @@ class _Audit:
         some = (r for r, sent in zip(part.details.released, part.sent_in, strict=False) if math.isinf(sent))
         first = next(some, None)
         return "" if first is None else f" (the first has {first.mechanism} noise, {first})"
+
+    @property
+    def _other_scale(self) -> str:
+        """Sentence on the first release whose noise has another scale in the other world, if any has."""
+        for part in (self.kept.transcripts(world, self._aimed) for world in (0, 1)):
+            for t, (law, cost, steps) in enumerate(zip(part.laws, part.cost, part.steps, strict=False)):
+                if law in SCALED and np.any(np.isinf(cost) & np.isfinite(steps)):
+                    return (
+                        f" The noise of release {t} has another scale, or law, in the other world: noise that is "
+                        "large enough is likelier in one of them by any factor, so ε = ∞ at δ = 0."
+                    )
+        return ""
 
     def _exact(self, parts: _Parts, sure: float) -> tuple[ExactLoss, ExactLoss]:
         granted = min(part.granted_from for part in chain(*parts))

@@ -39,8 +39,8 @@ _REACHES = (1.0, -1.0, 1024.0, -1024.0) * 2
 """Multiples of a move of all noises, another one in each transcript, at which a message has to be affine in them: the
 parity of a number, say, is the same after many that are the same for all."""
 _REDRAWN, _SAMPLED = 128, 32
-"""Times, at least, that hidden releases get other noise of their own law before a message is said not to depend on it,
-and before it is said to be affine in it."""
+"""Times, at least, that hidden releases get other noise of their own law before a message is said not to depend on
+it, and before it is said to be affine in it."""
 _MESSAGES, _DRAWS = 2**14, 2**18
 """Messages that are replayed, at most, to see so, and draws in all transcripts together."""
 _SURE = 16
@@ -159,15 +159,15 @@ def _untouched(other: Replayed, releases: Sequence[Array], again: Again, draws: 
         if (found := still(same, k, far)) is None or not any(np.any(rows) for rows in found):
             return None
         same = found
+    most = _times(other)
+    same = [rows & (np.sum(rows) * most >= draws) for rows in same]  # of the others it would not be seen
     left = same
-    for k in range(_times(other) + 1):
+    for k in range(most + 1):
         intact = [one for one in zip(other.comparisons, same, left, strict=True) if np.array_equal(*one[1:])]
-        enough = ((c, rows) for c, rows, _ in intact if np.any(rows) and np.sum(rows) * k >= draws)
-        if (first := next(enough, None)) is not None:
-            c, rows = first
-            return _Inexplicable(c.message, c.name, c.receiver, rows)
-        found = still(left, len(ways) + k, None)
-        if found is None or not any(np.any(rows) for rows in found):
+        some = [(c, rows) for c, rows, _ in intact if np.any(rows)]
+        if (first := next((one for one in some if np.sum(one[1]) * k >= draws), None)) is not None:
+            return _Inexplicable(first[0].message, first[0].name, first[0].receiver, first[1])
+        if not some or (found := still(left, len(ways) + k, None)) is None:
             return None
         left = found
     return None
