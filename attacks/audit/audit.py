@@ -25,6 +25,7 @@ from attacks.audit.loss.comparison import Reproduced, WorldComparison, compare_w
 from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.exact import NOISE, SINGLES, TOSSES, ExactLoss, Level, scores_of
 from attacks.audit.loss.noise_check import NOTHING
+from attacks.audit.loss.release_cost import SCALED
 from attacks.audit.loss.secret_coins import SecretCoins
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.loss_breakdown import LossBreakdown
@@ -213,6 +214,7 @@ class _Look:
     infer: Infer | None
     train: bool
     references: tuple[Measured | None, Measured | None] = (None, None)
+    claimed: float | None = None
 
     def __call__(self, world: int, index: int) -> Seen:
         true, other = self.pair.hypotheses[world], self.pair.hypotheses[1 - world]
@@ -222,7 +224,15 @@ class _Look:
             if first and world == 0:
                 nothing_of_data_kept(sample.view.public.algorithm, lambda other: self.simulate(other, index))
             with nothing_kept(sample.view.public.algorithm) if first else nullcontext():
-                explained = compare_worlds(sample, self.pair.agent, true, other, self.references[world], draws=first)
+                explained = compare_worlds(
+                    sample,
+                    self.pair.agent,
+                    true,
+                    other,
+                    self.references[world],
+                    draws=first,
+                    claimed=self.claimed,
+                )
         if index * max(map(len, explained.noise)) >= NOISE:
             explained = replace(explained, noise=NOTHING)
         if index == TILTED:
@@ -302,7 +312,7 @@ def audit(
         blind = False
         if train is None:
             train, blind = (False, False) if stop else _hides(simulate, pair)
-        look = _Look(simulate, pair, infer, train)
+        look = _Look(simulate, pair, infer, train, claimed=claim.epsilon)
         under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors)
         under_way.gather(chunks, jobs, progress)
         return under_way.result(early=under_way.chunks < chunks)
@@ -439,6 +449,8 @@ class _Audit:
         if judgement.verdict is Verdict.REFUTED and alone:
             why = "A trained classifier alone shows it: releases are not on the wire in a form whose law is known"
             judgement = replace(judgement, reason=f"{judgement.reason} {why}.")
+        if judgement.verdict is Verdict.REFUTED and self.claim.delta == 0:
+            judgement = replace(judgement, reason=f"{judgement.reason}{self._other_scale}")
         if unbounded is not None and judgement.verdict is Verdict.CONSISTENT:
             judgement = replace(judgement, reason=f"{judgement.reason} Not proven for every pair: {unbounded}.")
         return AuditResult(
@@ -600,6 +612,18 @@ class _Audit:
         some = (r for r, sent in zip(part.details.released, part.sent_in, strict=False) if math.isinf(sent))
         first = next(some, None)
         return "" if first is None else f" (the first has {first.mechanism} noise, {first})"
+
+    @property
+    def _other_scale(self) -> str:
+        """Sentence on the first release whose noise has another scale in the other world, if any has."""
+        for part in (self.kept.transcripts(world, self._aimed) for world in (0, 1)):
+            for t, (law, cost, steps) in enumerate(zip(part.laws, part.cost, part.steps, strict=False)):
+                if law in SCALED and np.any(np.isinf(cost) & np.isfinite(steps)):
+                    return (
+                        f" The noise of release {t} has another scale, or law, in the other world: noise that is "
+                        "large enough is likelier in one of them by any factor, so ε = ∞ at δ = 0."
+                    )
+        return ""
 
     def _exact(self, parts: _Parts, sure: float) -> tuple[ExactLoss, ExactLoss]:
         granted = min(part.granted_from for part in chain(*parts))

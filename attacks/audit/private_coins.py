@@ -150,7 +150,7 @@ class PrivateCoins:
         found = 0.0
         if bare and self.claim.coins == "secret":
             with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
-                found = _epsilon_at_any_toss(simulate, pair.agent, pair.hypotheses, delta, confidence)
+                found = _epsilon_at_any_toss(simulate, pair.agent, pair.hypotheses, self.claim, confidence)
         return replace(self, unpriced=unpriced, at_any_toss=found, rare=rare)
 
     def at_most(self, bound: float) -> "PrivateCoins":
@@ -236,19 +236,19 @@ def _epsilon_at_any_toss(
     simulate: Callable[[int, int], Sample],
     agent: int,
     hypotheses: tuple[Hypothesis, Hypothesis],
-    delta: float,
+    claim: Claim,
     confidence: float,
 ) -> float:
     """Lower end of ε(δ) for who does not know the coins, by unprotected messages alone; ∞ where histories are listed
     and more than δ of the mass is proven to have one that none explains."""
     sure = 1 - (1 - confidence) / 2  # two directions
     try:
-        some = any(_unexplained(simulate, agent, world, hypotheses, delta, 1 - sure) for world in (0, 1))
+        some = any(_unexplained(simulate, agent, world, hypotheses, claim, 1 - sure) for world in (0, 1))
         return math.inf if some else 0.0
     except AttackError:
         scores = [_scores(simulate, agent, world, hypotheses) for world in (0, 1)]
         rng = np.random.default_rng(0)
-        return play(*scores, delta=delta, confidence=confidence, rng=rng).epsilon_audited
+        return play(*scores, delta=claim.delta, confidence=confidence, rng=rng).epsilon_audited
 
 
 def _samples(simulate: Callable[[int, int], Sample], world: int, count: int) -> Iterator[Sample]:
@@ -260,7 +260,7 @@ def _unexplained(
     agent: int,
     world: int,
     hypotheses: tuple[Hypothesis, Hypothesis],
-    delta: float,
+    claim: Claim,
     alpha: float,
 ) -> bool:
     """Whether more than δ of the mass of one direction is proven to be explained by no history."""
@@ -272,17 +272,22 @@ def _unexplained(
         def explains(coins: Coins, seen: Reproduced = seen) -> bool:
             one = seen.sample
             replay(one.view, agent, other, coins, one.releases, one.dither)  # notes what is tossed
-            return _explains(seen, other, coins.copied)
+            return _explains(seen, other, coins.copied, claim.epsilon)
 
         bare += not any(found for _, found in every(explains, LISTED))
-        if bare and delta == 0:
+        if bare and claim.delta == 0:
             return True
-    return delta > 0 and leaks(bare, LOOKED_AT, delta, alpha)
+    return claim.delta > 0 and leaks(bare, LOOKED_AT, claim.delta, alpha)
 
 
-def _explains(seen: Reproduced, hypothesis: Hypothesis, coins: Callable[[], np.random.Generator]) -> bool:
+def _explains(
+    seen: Reproduced,
+    hypothesis: Hypothesis,
+    coins: Callable[[], np.random.Generator],
+    claimed: float | None = None,
+) -> bool:
     """Whether a hypothesis, at these coins, may have sent all that is on the wire."""
-    found = seen.compared(hypothesis, scored=False, coins=coins)
+    found = seen.compared(hypothesis, scored=False, coins=coins, claimed=claimed)
     return not np.any(np.isfinite(found.on_wire(found.granted_from).leaked))
 
 

@@ -20,14 +20,13 @@ import numpy as np
 from attacks.audit.accounting.formulas import leaks
 from attacks.audit.loss.comparison import Reproduced, Sample
 from attacks.audit.loss.secret_coins import SECRET, drawn_coins, joined, losses_of
-from attacks.audit.loss.unprotected import UnprotectedMessage
+from attacks.audit.loss.unprotected import UnprotectedMessage, draws_for
 from attacks.audit.pair import Simulate
 from attacks.replay import Hypothesis, replay
 from attacks.replay.coins import Coins, DrawnCoins, every
-from netsim.arrays import Array
+from netsim.arrays import Array, Mask
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, TranscriptError
-from netsim.mechanisms import DiscreteMechanism
 from netsim.shown import show
 from netsim.transcript import Transcript
 
@@ -44,14 +43,12 @@ _SIMULATED = 8
 """Ways to depart from a transcript's messages of which one each is simulated."""
 _FRESH = 16
 """Transcripts at δ > 0 that are simulated with coins that fall one way."""
-_TOSSES = 8192
-"""Tosses of one history at most: code that goes on while its coins fall the likeliest way may never end."""
 _CHEAP = 8
 """So many tosses take the time of a message."""
 
-_MOVES, _MORE = (1.0, -1.0, 32.0, -1024.0), 16
-"""Multiples of themselves by which releases are moved, to see what they have an effect on; and how many more of them
-another history may make."""
+_REDRAWN, _MORE = 64, 16
+"""Times that releases are drawn anew to see what they have no effect on; and how many more of them another history
+may make."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +69,6 @@ class _LikelyCoins(Coins):
 
     def toss(self, odds: Sequence[float]) -> int:
         outcomes = self._tosses.outcomes
-        if self._at >= _TOSSES:
-            raise self.refused(f"its private coins are tossed more than {_TOSSES:,} times where they fall one way")
         if max(odds) < sum(odds) and self._at == len(self._tosses.odds) == len(outcomes):
             outcomes.append(odds.index(max(odds)))
         return super().toss(tuple(odds))
@@ -248,9 +243,9 @@ class _Game:
         found, cuts = dict[int, float | None](), dict[int, Sample]()
         for k in numbers:
             made = self._fallen(self._sample(world, k), coins)
-            seen, message = (None, 0) if made is None else self._compared(made, world)
-            found[k] = None if made is None else 0.0
-            if made is not None and seen is not None:
+            seen, message = (None, None) if made is None else self._compared(made, world)
+            found[k] = None if message is None else 0.0
+            if made is not None and seen is not None and message is not None:
                 cuts[k] = _until(made, self.agent, message)
         if self.claim.coins == "known":
             bare: Sequence[bool | None] = [True] * len(cuts)
@@ -274,9 +269,12 @@ class _Game:
         try:
             losses = losses_of(cuts, self.agent, *hypotheses)
         except TranscriptError:  # a release is not on the wire, or a copy of it is
+            chance = min(self._chance(cut, world) for cut in cuts) - self.claim.delta
+            draws = max(draws_for(self.claim.epsilon), _REDRAWN) / chance if chance > 0 else math.inf
             releases = [np.concatenate(some) for some in zip(*(cut.releases for cut in cuts), strict=True)]
             together = replace(joined(cuts), releases=releases, coins=cuts[0].coins)
-            return [None if _explained_beside_noise(together, self.agent, hypotheses) else True] * len(cuts)
+            explained = _explained_beside_noise(together, self.agent, hypotheses, draws)
+            return [None if explained else True] * len(cuts)
         return [None] * len(cuts) if losses.secret is None else [bool(one) for one in np.isinf(losses.secret)]
 
     def _sample(self, world: int, number: int) -> Sample:
@@ -291,13 +289,14 @@ class _Game:
         history = live.history if isinstance(live, Coins) else None
         return replace(made, coins=lambda: _at_once(coins.copied() if history is None else Coins.of(history)))
 
-    def _compared(self, made: Sample, world: int) -> tuple[UnprotectedMessage | None, int]:
-        """The first unprotected message for who knows the coins, and its number."""
+    def _compared(self, made: Sample, world: int) -> tuple[UnprotectedMessage | None, int | None]:
+        """The first unprotected message for who knows the coins, and its number; None where hidden noise may explain
+        it, or may not."""
         seen = Reproduced.of(made, self.agent, self.hypotheses[world], alone=False)
-        found = seen.compared(self.hypotheses[1 - world], scored=False)
+        found = seen.compared(self.hypotheses[1 - world], scored=False, claimed=self.claim.epsilon)
         first = found.on_wire(found.granted_from).leaked[0]
         if math.isinf(first):
-            return None, 0
+            return None, None if np.isfinite(found.leaked[0]) else 0
         named = (one for one in (found.uncovered, found.inexplicable) if one is not None and one.message == first)
         return next(named, None), int(first)
 
@@ -321,63 +320,42 @@ def _until(sample: Sample, agent: int, message: int) -> Sample:
     return replace(sample, view=replace(sample.view, transcript=Transcript(rows, sample.view.replicas), cut=True))
 
 
-class _Field(NamedTuple):
-    """A field of one message as a history sends it: the value, whether that is a copy of a release with continuous
-    noise, and whether it is seen in all transcripts that it was not the one that was sent."""
-
-    value: Array
-    copied: bool
-    other: bool
-
-
-def _fields(
-    cut: Sample, agent: int, hypothesis: Hypothesis, coins: Coins | DrawnCoins, message: int
-) -> dict[str, list[_Field]] | None:
-    """Fields that are not the very array of a release, with the releases that were made and with moved ones; None
-    where which messages there are depends on these, or there are too many."""
-    found, ends = dict[str, list[_Field]](), set[object]()
-    shape = cut.view.replicas, cut.view.public.dimension
-    for far in (0.0, *_MOVES):
-        rng = np.random.default_rng(0)
-        made = [
-            *cut.releases,
-            *(rng.standard_normal(shape) for _ in range(_MORE)),
-        ]
-        seen = replay(cut.view, agent, hypothesis, coins, [r + far * (1 + np.abs(r)) for r in made], cut.dither)
-        coins = coins.copied()
-        ends.add((len(seen.sendings), seen.departure))
-        if len(ends) > 1 or seen.out_of_releases:
-            return None
-        noisy = [r for r in seen.releases if np.all(r.stddev > 0) and not isinstance(r.mechanism, DiscreteMechanism)]
-        for c in seen.comparisons:
-            if c.message == message:
-                copied = any(np.array_equal(c.predicted, one.observed) for one in noisy)
-                found.setdefault(c.name, []).append(_Field(c.predicted, copied, bool(np.all(c.visible))))
-    return found
+def _sent(
+    cut: Sample, agent: int, hypothesis: Hypothesis, coins: Coins, message: int, rng: np.random.Generator
+) -> dict[str, Mask] | None:
+    """Fields of a message, and in which transcripts, (replicas,), they may be what was sent, all releases drawn anew;
+    None where there are too many of these."""
+    made = [rng] * (len(cut.releases) + _MORE)
+    with np.errstate(all="ignore"):
+        found = replay(cut.view, agent, hypothesis, coins, made, cut.dither)
+    if found.out_of_releases:
+        return None
+    return {c.name: np.logical_not(c.visible) for c in found.comparisons if c.message == message}
 
 
-def _explained_beside_noise(cut: Sample, agent: int, hypotheses: Sequence[Hypothesis]) -> bool:
+def _explained_beside_noise(cut: Sample, agent: int, hypotheses: Sequence[Hypothesis], draws: float) -> bool:
     """Whether some history of the second hypothesis may send all fields of the last message that no release has an
     effect on under the first, which was simulated.
 
-    One that sends another value there, whatever is released, does not; nor does a copy of a release: it is a point
-    with probability 0.
+    Releases are drawn anew under both, and a history has a share of the `draws` as large as its odds: what none of
+    them sends is too rare for the claim. What is not known counts as explained.
     """
-    coins, message = cut.coins(), sum(row.event == "sent" for row in cut.view.at_node(agent)) - 1
-    assert isinstance(coins, Coins | DrawnCoins)
-    here = _fields(cut, agent, hypotheses[0], coins, message) or {}
-    fixed = [name for name, some in here.items() if len(some) == 1 + len(_MOVES) and not any(f.other for f in some)]
+    message, rng = sum(row.event == "sent" for row in cut.view.at_node(agent)) - 1, np.random.default_rng(0)
+    coins = cut.coins()
+    if draws > _WORK or not isinstance(coins, Coins):
+        return True
+    here = [_sent(cut, agent, hypotheses[0], coins.copied(), message, rng) or {} for _ in range(_REDRAWN)]
+    fixed = [name for name in here[0] if all(name in one and np.all(one[name]) for one in here)]
 
     def explains(tossed: Coins) -> bool:
-        there = _fields(cut, agent, hypotheses[1], tossed, message)
-        if there is None:
-            return True
-        never = (_is_never(there.get(name, [])) for name in fixed)
-        return not any(never)
+        _sent(cut, agent, hypotheses[1], tossed, message, rng)  # notes what is tossed
+        for _ in range(math.ceil(draws * math.exp(tossed.log_chance))):
+            again = tossed.copied()
+            there = _sent(cut, agent, hypotheses[1], again, message, rng)
+            if there is None or again.tossed != tossed.tossed:
+                return True
+            if all(name in there for name in fixed) and np.any(np.all([there[name] for name in fixed], axis=0)):
+                return True
+        return False
 
-    return any(found for _, found in every(explains))
-
-
-def _is_never(sent: Sequence[_Field]) -> bool:
-    alike = all(np.array_equal(one.value, sent[0].value) and one.other for one in sent)
-    return alike or all(one.copied for one in sent)
+    return not fixed or any(found for _, found in every(explains))

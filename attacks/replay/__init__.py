@@ -10,8 +10,9 @@ the wire verbatim can be replayed only if the caller grants its value; the loss 
 it, an upper bound for one who sees the wire. Every value that is sent is encoded before it is compared.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -89,16 +90,17 @@ def replay(
     agent: int,
     hypothesis: Hypothesis,
     coins: np.random.Generator,
-    releases: Sequence[Array] | None = None,
+    releases: Sequence[Array | np.random.Generator] | None = None,
     dither: Dither | None = None,
 ) -> Replayed:
     """Rerun `agent` on what a tap at its door recorded.
 
     `coins` are the agent's private coins from their start (the adversary of an audit knows them); `releases`
-    are the outputs of its `privatize` calls, needed only where one is not sent verbatim; `dither` is what its codec
-    drew, if that is random. Under another hypothesis than the true one (or with other coins) the agent may send
-    other messages than were sent: `Replayed.departure`. You get a `TranscriptError` if no tap sat at the agent, if
-    it may have begun anew without its state, if a release is neither on the wire nor granted, or a dither is missing.
+    are the outputs of its `privatize` calls, needed only where one is not sent verbatim, and a generator in the place
+    of one draws it anew, by its law; `dither` is what its codec drew, if that is random. Under another hypothesis
+    than the true one (or with other coins) the agent may send other messages than were sent: `Replayed.departure`.
+    You get a `TranscriptError` if no tap sat at the agent, if it may have begun anew without its state, if a release
+    is neither on the wire nor granted, or a dither is missing.
 
     Noise from seeds that the agent shares is priced as the view has it (`AdversaryView.shared`); without that it is a
     `TranscriptError`, for neighbors sent the same noise, and how much of it is known then depends on the listener.
@@ -114,7 +116,8 @@ def replay(
         return node.finish()
     traced: _Tracer | None = None
     for _ in range(2 + len(recording.rows)):
-        before, traced = traced, _Tracer(recording._replace(coins=_copied(coins)), hypothesis, traced)
+        seen = _copied(coins)
+        before, traced = traced, _Tracer(recording._replace(coins=seen), hypothesis, traced)
         with np.errstate(all="ignore"):
             traced.read()
         again = before is not None and traced.slots == before.slots
@@ -128,7 +131,7 @@ def replay(
             continue
         if node.as_traced:
             if isinstance(coins, Coins | DrawnCoins):
-                coins.adopt(tossed)
+                coins.adopt(seen if node.ended_as_traced else tossed)  # there the tracer went on to the departure
             return node.finish()
         if again:
             break
@@ -158,7 +161,7 @@ class _Reader(RecordedNode):
         hypothesis: Hypothesis,
         encoder: Encoder,
         traced: "_Tracer | None",
-        granted: Sequence[Array] | None,
+        granted: Sequence[Array | np.random.Generator] | None,
     ) -> None:
         super().__init__(recording)
         self._traced = traced
@@ -170,6 +173,7 @@ class _Reader(RecordedNode):
         self._judged = np.ones(self.replicas, dtype=bool)
         self._answer: Answer | None = None
         self._residuals: list[Array] = []  # all noise of the releases that hold noise from shared seeds
+        self.ended_as_traced = False  # at a release after which nothing was sent that was recorded
 
     @property
     def as_traced(self) -> bool:
@@ -207,7 +211,11 @@ class _Reader(RecordedNode):
         if mechanism.noiseless:
             return await self.proximal(v, step)
         self._asked()
-        x = self._carried(self._observed(len(self._found.releases)))
+
+        def drawn(rng: np.random.Generator) -> Array:
+            return self._hypothesis.proximal(v - step * mechanism.release(np.zeros_like(v), rng), step)
+
+        x = self._carried(self._observed(len(self._found.releases), drawn))
         pull = (v - x) / step
         drowned = self._judge(mechanism, np.maximum(np.abs(v), np.abs(x)) / step)
         identity = np.eye(x.shape[-1]) / step
@@ -226,7 +234,7 @@ class _Reader(RecordedNode):
             return self._given_others(value, self._shared_law, self._residuals)
         if mechanism.noiseless:
             return value
-        observed = self._carried(self._observed(len(self._found.releases)))
+        observed = self._carried(self._observed(len(self._found.releases), partial(mechanism.release, value)))
         drowned = self._judge(mechanism, observed)
         made = Release(self.sent, _as_it_is(mechanism), observed, value.copy(), self._judged, drowned=drowned)
         return self._explained(made)
@@ -247,12 +255,12 @@ class _Reader(RecordedNode):
                 f"agent {self.id}'s release {index} has noise from seeds that it shares with its neighbors: grant "
                 "what the listener knows of that noise (netsim.randomness.EdgeNoise.known)"
             )
-        observed = self._carried(self._observed(index))
         mean, stddev = law.given(noise)
+        mechanism = Gaussian(stddev)
+        observed = self._carried(self._observed(index, partial(mechanism.release, value + mean)))
         if stddev**2 <= SILENT * float(np.max(np.diag(law.covariance))):
             raise TranscriptError(f"agent {self.id}'s release {index} has no noise that the listener does not know")
         noise.append(observed - value)
-        mechanism = Gaussian(stddev)
         drowned = self._judge(mechanism, observed)
         made = Release(self.sent, mechanism, observed, value + mean, self._judged, drowned=drowned)
         return self._explained(made)
@@ -262,17 +270,19 @@ class _Reader(RecordedNode):
         self._given[id(release.observed)] = release
         return release.observed
 
-    def _observed(self, index: int) -> Array:
+    def _observed(self, index: int, drawn: Callable[[np.random.Generator], Array]) -> Array:
         if self._granted is not None:
             if index >= len(self._granted):
                 self._found.out_of_releases = True
                 raise EndOfRecord
-            return self._granted[index]
+            granted = self._granted[index]
+            return drawn(granted) if isinstance(granted, np.random.Generator) else granted
         assert self._traced is not None
         slot = self._traced.slots.get(index)
         found = None if slot is None else self._outgoing[slot[:2]].values[slot[2]]
         if found is None and self._traced.ends_with(index):
             self.departure, self.overran = self._traced.departure, self._traced.overran
+            self.ended_as_traced = True
             raise EndOfRecord
         if found is None or not self._codec.lossless:
             raise TranscriptError(

@@ -24,6 +24,8 @@ from netsim.node import FollowedCoins
 
 HISTORIES = 4096
 """Histories that are tried at most."""
+TOSSES = 8192
+"""Tosses of one history at most: code that goes on while its coins fall one way may never end."""
 T = TypeVar("T")
 Odds = tuple[float, ...]
 
@@ -110,6 +112,8 @@ class Coins(FollowedCoins):
         if max(odds) == sum(odds):
             return odds.index(max(odds))
         tosses, at = self._tosses, self._at
+        if at >= TOSSES:
+            raise self.refused(f"its private coins are tossed more than {TOSSES:,} times where they fall one way")
         if at == len(tosses.odds):
             if tosses.whole:
                 raise self.refused("which private coins are tossed depends on what is private, or on what was seen")

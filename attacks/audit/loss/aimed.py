@@ -7,8 +7,9 @@ A release v + n under noise of density ∝ e^{−|n|/b} loses (|n + Δ| − |n|)
 beside it, which is put at the end of its interval that the sign points to. What a random codec rounds goes away from
 zero in half of them: a level is then as far out as it can be. Such transcripts are rare (2^{−numbers of
 noise}) and possible: their loss bounds pure ε from below, as any loss seen does, for it is continuous in what is
-seen. Where the differences do not depend on the noise, it is the supremum. They are no sample of anything: no rate
-and no mean is taken of them.
+seen. Where the differences do not depend on the noise, it is the supremum. Where noise has a larger scale than in
+the other world there is none: large noise is likelier here by any factor, and the first such noise is put far out.
+They are no sample of anything: no rate and no mean is taken of them.
 
 **Tilted.** Noise of density ∝ p(n)·e^{θl} in each release, l its loss: Gaussian noise moved by θΔ, Laplace noise in
 three pieces. With w the product of p/(density drawn from) over all draws, E[w·f] = E_P[f] for each function f of the
@@ -53,13 +54,18 @@ _ALIKE = 1e-6
 _FARTHEST, _STEEPEST = 1e3, 1e6
 """Largest |Δ|, in scales of the noise, and θ that are aimed at: beyond, rounding would show in the weights."""
 _AIMED = Laplace | DiscreteLaplace | UniformLaplace
+_OTHER, _LOST, _TIMES = 1e-9, 1e3, 1e8
+"""Relative: scales that differ by more are others. A draw then loses about `_LOST` for each of its scales, if it need
+not be put more than so many `_TIMES` as far: beyond, it would drown in rounding."""
 
 
 class Aim(NamedTuple):
-    """Signs of a draw of Laplace noise, (replicas, dimension), and what a uniform number drawn before it becomes."""
+    """Signs of a draw of Laplace noise, (replicas, dimension), and what a uniform number drawn before it becomes; and
+    how many times as far it is put."""
 
     signs: Array
     uniform: Array | float = 0.5
+    times: Array | float = 1.0
 
     @classmethod
     def of(cls, true: Release, other: Release) -> "Aim":
@@ -72,19 +78,40 @@ class Aim(NamedTuple):
         (low, high), (low_there, high_there) = ends
         up = high - high_there >= low_there - low
         width = true.noise.width if isinstance(true.noise, UniformLaplace) else 0.0
-        return cls(np.where(up, 1.0, -1.0), np.where(up == np.greater_equal(width, 0), 1.0, 0.0))
+        return cls(np.where(up, 1.0, -1.0), np.where(up == np.greater_equal(width, 0), 1.0, 0.0), _times(true, other))
+
+
+def _times(true: Release, other: Release) -> Array | float:
+    """How many times as far noise is put: its loss has no bound where its scale is larger than in the other world."""
+    light, lighter = (isinstance(release.noise, Gaussian) for release in (true, other))
+    if lighter and not light:
+        return np.full(true.value.shape, _LOST)  # whatever the scale of its tails
+    if lighter != light or not isinstance(other.noise, _AIMED | Gaussian):
+        return 1.0
+    with np.errstate(all="ignore"):
+        larger = np.broadcast_to(true.scale / other.scale - 1, true.value.shape)
+        return np.where(larger > _OTHER, np.clip(_LOST / larger, 1.0, _TIMES), 1.0)
 
 
 class WorstCaseNoise(np.random.Generator):
-    """Laplace noise, on a grid too, whose t-th draw is aimed by `aims[t]`; later draws have signs of their own."""
+    """Laplace noise, on a grid too, whose t-th draw is aimed by `aims[t]`, and Gaussian noise that is put as far as
+    `normal[t]` says; later draws are as always."""
 
-    def __init__(self, source: np.random.Generator, aims: Sequence[Aim]) -> None:
+    def __init__(self, source: np.random.Generator, aims: Sequence[Aim], normal: Sequence[Aim] = ()) -> None:
         super().__init__(source.bit_generator)
-        self._aims, self._second = list(reversed(aims)), cast(Any, None)
+        self._aims, self._normal, self._second = list(reversed(aims)), list(reversed(normal)), cast(Any, None)
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         drawn: Any = cast(Any, super()).laplace(0.0, scale, size)
-        return loc + (np.abs(drawn) * self._aims.pop().signs if self._aims else drawn)
+        if not self._aims:
+            return loc + drawn
+        aim = self._aims.pop()
+        return loc + np.abs(drawn) * aim.signs * aim.times
+
+    def standard_normal(self, size: Any = None, *options: Any, **named: Any) -> Any:
+        drawn: Any = cast(Any, super()).standard_normal(size, *options, **named)
+        times = self._normal.pop().times if self._normal else 1.0
+        return drawn * times if np.shape(times) == np.shape(drawn) else drawn
 
     def random(self, *options: Any, **named: Any) -> Any:
         drawn: Any = cast(Any, super()).random(*options, **named)
@@ -97,7 +124,9 @@ class WorstCaseNoise(np.random.Generator):
         if self._second is not None:
             one, self._second = self._second, None
         elif self._aims:
-            steps = np.abs(one - cast(Any, super()).geometric(p, size)) * self._aims.pop().signs.astype(np.int64)
+            aim = self._aims.pop()
+            far = np.rint(aim.signs * aim.times).astype(np.int64)
+            steps = np.abs(one - cast(Any, super()).geometric(p, size)) * far
             one, self._second = 1 + np.maximum(steps, 0), 1 + np.maximum(-steps, 0)
         return one
 
@@ -206,8 +235,16 @@ class Aiming:
         """Transcripts with noise of the worst signs."""
         sample = self.simulate(WORST_CASE, transcripts, None, _RoundedAway)
         for _ in range(_PASSES):
-            aims = [Aim.of(a, b) for a, b in self._replayed(sample) if isinstance(a.noise, _AIMED)]
-            noise = partial(WorstCaseNoise, aims=aims)
+            pairs = [(a, b) for a, b in self._replayed(sample) if isinstance(a.noise, _AIMED | Gaussian)]
+            aims = [Aim.of(a, b) for a, b in pairs]
+            far = [t for t, aim in enumerate(aims) if np.any(np.not_equal(aim.times, 1.0))]
+            aims = [aim._replace(times=1.0) if t in far[1:] else aim for t, aim in enumerate(aims)]  # one is enough
+            normal = [isinstance(a.noise, Gaussian) for a, _ in pairs]
+            noise = partial(
+                WorstCaseNoise,
+                aims=[aim for aim, other in zip(aims, normal, strict=True) if not other],
+                normal=[aim for aim, other in zip(aims, normal, strict=True) if other],
+            )
             sample = self.simulate(WORST_CASE, transcripts, noise, _RoundedAway)
         return sample
 

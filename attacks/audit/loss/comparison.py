@@ -489,11 +489,13 @@ class Reproduced:
         reference: Measured | None = None,
         coins: Callable[[], np.random.Generator] | None = None,
         draws: bool = False,
+        claimed: float | None = None,
     ) -> WorldComparison:
         """Replay under another hypothesis, at the same private coins or at others, and explain what was sent.
 
         Not `scored`: the noise is not looked at, and `WorldComparison.noise`, `details` and `measured` are empty.
-        `draws`: laws of somebody's own are drawn from once more, and have to be what they declare.
+        `draws`: laws of somebody's own are drawn from once more, and have to be what they declare. `claimed`: the ε
+        against which it is said that hidden noise has no effect (`attacks.audit.loss.unprotected.draws_for`).
         """
         sample, agent, true, mine = self.sample, self.agent, self.true, self.mine
         tossed = sample if coins is None else replace(sample, coins=coins)
@@ -532,7 +534,7 @@ class Reproduced:
         bare: Array = np.full(replicas, math.inf)
         inexplicable: UnprotectedMessage | None = None
         if public.codec.lossless and not theirs.out_of_releases and inside is None and (covered or not known):
-            bare, inexplicable = leaks.unexplained(theirs, sample.releases, self._again(other, tossed))
+            bare, inexplicable = leaks.unexplained(theirs, sample.releases, self._again(other, tossed), claimed)
         hidden = [r.made_before for r in covered if inside is None]
         granted_from = min(
             *(hidden if wire is None else [wire.until]),
@@ -657,16 +659,20 @@ def compare_worlds(
     reference: Measured | None = None,
     *,
     draws: bool = False,
+    claimed: float | None = None,
 ) -> WorldComparison:
     """Replay one agent of one sample under the hypothesis that was simulated and under the other one.
 
     Shifts are measured by a `reference` from another sample; without one, by those of the first transcripts here.
-    Where noise was tilted it is not looked at: it does not follow its law. `draws`: as of `Reproduced.compared`.
+    Where noise was tilted it is not looked at: it does not follow its law. `draws` and `claimed`: as of
+    `Reproduced.compared`.
     Raises `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the agent's
     code fails under the other one.
     """
     scored = sample.log_weights is None
-    return Reproduced.of(sample, agent, true).compared(other, scored=scored, reference=reference, draws=draws)
+    return Reproduced.of(sample, agent, true).compared(
+        other, scored=scored, reference=reference, draws=draws, claimed=claimed
+    )
 
 
 def _add_departures(

@@ -58,8 +58,8 @@ _CLEAR = 1e-7
 _NONE = 1e-12
 """A singular value of the map, its rows scaled, is above this share of the largest (`_CLEAR`), or below this one."""
 
-Again = Callable[[list[Array]], Replayed]
-"""Replay of one hypothesis on changed releases."""
+Again = Callable[[Sequence[Array | np.random.Generator]], Replayed]
+"""Replay of one hypothesis on changed releases; a generator in the place of one draws it anew, by its law."""
 
 
 class Priced(NamedTuple):

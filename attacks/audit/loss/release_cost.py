@@ -43,6 +43,8 @@ PURE = frozenset({Laplace, DiscreteLaplace})
 """Laws whose cost is the exact pure ε: the largest loss is attained."""
 UNBOUNDED = frozenset({Gaussian, DiscreteGaussian})
 """Laws of unbounded loss at any finite cost above 0: pure ε is ∞."""
+SCALED = PURE | UNBOUNDED | {UniformLaplace}
+"""Laws of unbounded loss where the scale, or the law, is another one in the other world: there the cost is ∞."""
 
 
 def cost_and_shifts(a: Release, b: Release) -> tuple[Array, Array | None]:

@@ -14,18 +14,19 @@ is no affine function of n nothing is claimed.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 
+from attacks.audit.loss.hidden_releases import Again
 from attacks.audit.loss.wire_fields import Cause, UnprotectedField
-from attacks.replay import ULPS, Answer, Comparison, Departure, Perturbed, Release, Replayed, bits
+from attacks.replay import ULPS, Answer, Comparison, Departure, Release, Replayed, bits
 from netsim.arrays import Array, Mask
 from netsim.errors import NetsimError
-from netsim.mechanisms import DiscreteMechanism, Mechanism
+from netsim.mechanisms import DiscreteMechanism
 from netsim.shown import show
 from netsim.transcript.message import EVERYBODY
 
@@ -38,8 +39,11 @@ _REACHES = (1.0, -1.0, 1024.0, -1024.0) * 2
 """Multiples of a move of all noises, another one in each transcript, at which a message has to be affine in them: the
 parity of a number, say, is the same after many that are the same for all."""
 _REDRAWN, _SAMPLED = 128, 32
-"""Times that hidden releases get other noise of their own law, before a message is said not to depend on it, and
-before it is said to be affine in it."""
+"""Times, at least, that hidden releases get other noise of their own law before a message is said not to depend on
+it, and before it is said to be affine in it."""
+_MESSAGES, _DRAWS = 2**14, 2**18
+"""Messages that are replayed, at most, to see so, and draws in all transcripts together."""
+_SURE = 16
 _AFFINE = 1e-9
 """Share of what noise changes in a number by which it may miss being affine."""
 _FAR = 1e4
@@ -49,8 +53,16 @@ _STEPS = 64
 _ALIKE = 1e-6
 """Relative: a difference so near to a multiple of the answer's counts as that multiple."""
 
-_Again = Callable[[list[Array]], Replayed]
-"""Replay of the other hypothesis on these releases."""
+
+def draws_for(claimed: float | None) -> float:
+    """Draws of noise, in all transcripts together, that have to show no effect before none counts as proven.
+
+    An effect of probability p may have made a message that the other world sends else, so that ε may be ln 1/p. Under
+    a claim of ε, half of the transcripts have p of at least e^−ε/2, for no more than half have lost less than −ln 2
+    before: of so many draws with none an effect has probability e^(−`_SURE`/4), and e^−`_SURE` where all are alike.
+    None: nothing is claimed.
+    """
+    return 0.0 if claimed is None else _SURE * math.exp(min(claimed, 700.0))
 
 
 class _Inexplicable(NamedTuple):
@@ -62,13 +74,20 @@ class _Inexplicable(NamedTuple):
     where: Mask
 
 
-def _inexplicable(other: Replayed, releases: Sequence[Array], again: _Again) -> _Inexplicable | None:
+def _times(other: Replayed) -> int:
+    """Times, at most, that hidden releases are drawn anew."""
+    replicas = len(other.comparisons[0].observed)
+    return max(_REDRAWN, min(_MESSAGES // len(other.comparisons), _DRAWS // replicas))
+
+
+def _inexplicable(other: Replayed, releases: Sequence[Array], again: Again, draws: float) -> _Inexplicable | None:
     """First message that no noise in the releases that are not on the wire explains in the other world, if any is
     known.
 
-    `other` is the replay of the other hypothesis on the granted `releases`, `again` repeats it on changed ones.
+    `other` is the replay of the other hypothesis on the granted `releases`, `again` repeats it on changed ones, and
+    `draws` are wanted of it (`draws_for`).
     """
-    if (bare := _untouched(other, releases, again)) is not None:
+    if (bare := _untouched(other, releases, again, draws)) is not None:
         return bare
     unseen: list[tuple[int, int]] = []
     for t, release in enumerate(other.releases):
@@ -83,7 +102,7 @@ def _inexplicable(other: Replayed, releases: Sequence[Array], again: _Again) -> 
     ):
         return None
     try:
-        effects = _effects(other, releases, unseen, again)
+        effects = _effects(other, releases, unseen, again, draws)
     except NetsimError:
         return None
     if effects is None:
@@ -111,40 +130,58 @@ def _inexplicable(other: Replayed, releases: Sequence[Array], again: _Again) -> 
     return _Inexplicable(first.message, first.name, first.receiver, left(high))
 
 
-def _untouched(other: Replayed, releases: Sequence[Array], again: _Again) -> _Inexplicable | None:
-    """First message that the other world would have sent otherwise and that no hidden release has any effect on."""
+def _untouched(other: Replayed, releases: Sequence[Array], again: Again, draws: float) -> _Inexplicable | None:
+    """First message that the other world would have sent otherwise and that no hidden release has any effect on.
+
+    Where some draws show none, as many others as the claim asks for may show none in the same transcripts.
+    """
     hidden = [t for t, release in enumerate(other.releases) if release.sent_in is None]
-    if not hidden or other.departure is not None or not any(np.any(c.visible) for c in other.comparisons):
+    same = [c.visible for c in other.comparisons]
+    if not hidden or other.departure is not None or not any(np.any(rows) for rows in same):
         return None
-    same = [c.visible.copy() for c in other.comparisons]
-    for k, far in enumerate((*_MOVES, *[None] * _REDRAWN)):
+
+    def still(rows: list[Mask], k: int, far: float | None) -> list[Mask] | None:
+        """Those of these transcripts in which messages are as they were, at other noise."""
         rng = np.random.default_rng(k if far is None else k // 2)  # forth and back along one direction
-        changed = [_elsewhere(other.releases[t], r, far, rng) if t in hidden else r for t, r in enumerate(releases)]
         try:
-            moved = again(changed)
+            moved = again(
+                [_elsewhere(other.releases[t], r, far, rng) if t in hidden else r for t, r in enumerate(releases)]
+            )
         except NetsimError:
             return None
-        if moved.departure is not None or len(moved.comparisons) != len(same):
+        if moved.departure is not None or len(moved.comparisons) != len(rows):
             return None
-        for rows, a, b in zip(same, moved.comparisons, other.comparisons, strict=True):
-            rows &= np.all(bits(a.predicted) == bits(b.predicted), axis=-1)
-        if not any(np.any(rows) for rows in same):
+        pairs = zip(rows, moved.comparisons, other.comparisons, strict=True)
+        return [old & np.all(bits(a.predicted) == bits(b.predicted), axis=-1) for old, a, b in pairs]
+
+    ways = (*_MOVES, *[None] * _REDRAWN)
+    for k, far in enumerate(ways):
+        if (found := still(same, k, far)) is None or not any(np.any(rows) for rows in found):
             return None
-    for c, where in zip(other.comparisons, same, strict=True):
-        if np.any(where):
-            return _Inexplicable(c.message, c.name, c.receiver, where)
+        same = found
+    most = _times(other)
+    same = [rows & (np.sum(rows) * most >= draws) for rows in same]  # of the others it would not be seen
+    left = same
+    for k in range(most + 1):
+        intact = [one for one in zip(other.comparisons, same, left, strict=True) if np.array_equal(*one[1:])]
+        some = [(c, rows) for c, rows, _ in intact if np.any(rows)]
+        if (first := next((one for one in some if np.sum(one[1]) * k >= draws), None)) is not None:
+            return _Inexplicable(first[0].message, first[0].name, first[0].receiver, first[1])
+        if not some or (found := still(left, len(ways) + k, None)) is None:
+            return None
+        left = found
     return None
 
 
-def _elsewhere(release: Release, made: Array, far: float | None, rng: np.random.Generator) -> Array:
-    """A hidden release moved by so many deviations; None: with other noise of its own law."""
-    if far is None and not isinstance(release.mechanism, Perturbed):
-        return cast(Mechanism, release.mechanism).release(release.value, rng)
-    return made + (1.0 if far is None else far) * release.stddev * rng.standard_normal(made.shape)
+def _elsewhere(
+    release: Release, made: Array, far: float | None, rng: np.random.Generator
+) -> Array | np.random.Generator:
+    """A hidden release moved by so many deviations; None: to be drawn anew, by its law."""
+    return rng if far is None else made + far * release.stddev * rng.standard_normal(made.shape)
 
 
 def _effects(
-    other: Replayed, releases: Sequence[Array], unseen: list[tuple[int, int]], again: _Again
+    other: Replayed, releases: Sequence[Array], unseen: list[tuple[int, int]], again: Again, draws: float
 ) -> tuple[Array, Array] | None:
     """B: the effect of a standard deviation of each unseen number of noise on each message, (messages, replicas,
     dimension, noises), and how far rounding may move what `_FAR` of them explain, (messages, replicas, dimension).
@@ -153,10 +190,12 @@ def _effects(
     carried = np.array([np.abs(c.predicted) if c.carried is None else c.carried for c in other.comparisons])
     ulp = _STEPS * np.finfo(float).eps
 
-    def moved(change: dict[int, Array]) -> Array | None:
-        new = again([r + change[t] if t in change else r for t, r in enumerate(releases)])
+    def moved(change: dict[int, Array], drawn: Sequence[int] = ()) -> Array | None:
+        """What changes with releases; those that are drawn anew are added to the changes."""
+        new = again([rng if t in drawn else r + change[t] if t in change else r for t, r in enumerate(releases)])
         if new.departure is not None or len(new.comparisons) != len(other.comparisons):
             return None
+        change |= {t: new.releases[t].observed - releases[t] for t in drawn}
         return np.array([c.predicted for c in new.comparisons]) - base
 
     columns: list[Array] = []
@@ -176,20 +215,24 @@ def _effects(
         columns.append(column)
         steps.append(step)
     rng, hidden = np.random.default_rng(0), sorted({t for t, _ in unseen})
-    for far in (*_REACHES, *[None] * _SAMPLED):
-        if far is None:
-            change = {t: _elsewhere(other.releases[t], releases[t], None, rng) - releases[t] for t in hidden}
-        else:
+    sampled = max(_SAMPLED, math.ceil(draws / base.shape[1]))
+    if sampled > _times(other):
+        return None
+    for far in (*_REACHES, *[None] * sampled):
+        change = dict[int, Array]()
+        if far is not None:
             change = {t: np.zeros_like(releases[t]) for t in hidden}
             for (t, _), step in zip(unseen, steps, strict=True):
                 change[t] += far * rng.standard_normal((base.shape[1], 1)) * step
+        all_moved = moved(change, hidden if far is None else ())
+        if all_moved is None:
+            return None
         total, spread = np.zeros_like(base), np.zeros_like(base)
         for (t, c), step, column in zip(unseen, steps, columns, strict=True):
             part = (change[t][:, c] / step[:, c])[:, None] * column
             total, spread = total + part, spread + np.abs(part)
-        all_moved = moved(change)
         room = _AFFINE * spread + 2 * ulp * (np.abs(base) + spread)
-        if all_moved is None or np.any(np.abs(all_moved - total) > room):
+        if np.any(np.abs(all_moved - total) > room):
             return None
     shares = (other.releases[t].stddev[:, c] / step[:, c] for (t, c), step in zip(unseen, steps, strict=True))
     return np.stack([v * share[:, None] for v, share in zip(columns, shares, strict=True)], axis=-1), rounding
@@ -278,14 +321,14 @@ class Leaks:
             self._add(c.message, c.name, "value", visible, c.difference, reason)
 
     def unexplained(
-        self, other: Replayed, releases: Sequence[Array], again: _Again
+        self, other: Replayed, releases: Sequence[Array], again: Again, claimed: float | None
     ) -> tuple[Array, UnprotectedMessage | None]:
         """First message that hidden noise cannot explain, (replicas,), ∞ if none, and that message, which is added.
 
         Only for an adversary who sees the wire alone. `other` is the replay of the other hypothesis on the granted
-        `releases`, `again` repeats it on changed ones.
+        `releases`, `again` repeats it on changed ones. `claimed`: the ε that it speaks against.
         """
-        if (found := _inexplicable(other, releases, again)) is None:
+        if (found := _inexplicable(other, releases, again, draws_for(claimed))) is None:
             return np.full(len(self.first), math.inf), None
         why = "only releases that are not on the wire hide it, and no draw of these explains it in the other world"
         self._add(found.message, found.name, "too little noise", found.where, None, why)

@@ -156,6 +156,23 @@ class Flipped(Algorithm):
 
 
 @dataclass(frozen=True)
+class Seldom(Algorithm):
+    """At one toss in 20 a bit of the data, at another one the bit flipped where hidden noise is small: ε = 2.996.
+    With `bare` that never is."""
+
+    bare: bool = False
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        noise = node.privatize(node.zeros(), Laplace(1.0))[:, :1]
+        toss, bit = choose(node.coins, range(20)), gradient[:, :1] > -0.3
+        flipped = bit != ((np.abs(noise) < 0.1) & (not self.bare))
+        y = 1.0 + bit if toss == 7 else 1.0 + flipped if toss == 8 else 0.0 * noise
+        node.broadcast(y=node.zeros() + y)
+        node.estimate(gradient)
+
+
+@dataclass(frozen=True)
 class Stops(Algorithm):
     """Goes on as long as its coins fall the likeliest way, which they may for ever."""
 
@@ -195,6 +212,17 @@ class TestProvenAtRareTosses:
             simulation, pair = quadratic_world(algorithm)
             audit = judged(simulation, pair, replace(claim, coins=coins), attack=None, trials=60)
             assert audit.judgement.verdict in HELD
+
+    @pytest.mark.parametrize("epsilon", [3.1, 8.0])
+    def test_what_hidden_noise_seldom_changes_at_another_toss_is_not_proven(self, epsilon):
+        rare = found(Seldom(), claim_of(epsilon, 0.0))
+        assert rare is None or not rare.proven
+
+    def test_what_it_never_changes_is_proven_against_a_claim_that_the_draws_reach(self):
+        assert found(Seldom(bare=True), PURE).proven
+        doubt = found(Seldom(bare=True), claim_of(12.0, 0.0))
+        assert doubt is not None
+        assert not doubt.proven
 
     def test_coins_that_may_fall_alike_for_ever_end(self):
         rare = found(Stops(), PURE)

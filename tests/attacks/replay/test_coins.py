@@ -90,6 +90,14 @@ def test_what_nobody_looks_at_is_not_tossed() -> None:
     assert list(every(use)) == [(0.0, 20)]
 
 
+def geometric(coins: Any) -> int:
+    """A history that tosses below at every toss has no end."""
+    number = 0
+    while coins.random() < 0.5:
+        number += 1
+    return number
+
+
 REFUSED: dict[str, Callable[[Any], Any]] = {
     "by `normal`": lambda c: c.normal(), "by `bit_generator`": lambda c: c.bit_generator,
     "as a number": lambda c: 2 * c.random(), "used as a number": lambda c: c.random(3) * np.ones(3),
@@ -97,6 +105,7 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "without replacement by odds": lambda c: c.choice(3, 2, replace=False, p=[0.2, 0.3, 0.5]),
     "more than 4,096": lambda c: [c.random() < 0.5 for _ in range(13)],
     "have more than 4,096": lambda c: list(subset(c, 50, 20)),
+    "tossed more than 8,192 times": geometric,
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from netsim.simulation import Simulation
 from netsim.topology import path, ring
 from netsim.transcript import Transcript
 from scenarios.stages.worlds import worlds
-from tests.attacks.auditing import Releases, audited, claim_of, explained, judged, quadratic_world
+from tests.attacks.auditing import HELD, Releases, audited, claim_of, explained, judged, quadratic_world
 
 LONG = PrivateGradientDescent(12, Constant(0.1), Geometric(2.0, 0.95))
 """Twelve releases of four numbers each: that all 44 that differ point one way has probability 2^-44."""
@@ -71,6 +71,50 @@ def test_noise_of_every_bounded_loss_is_aimed(laws):
     found = audited((simulation, pair), 0.98 * supremum, 0.0, trials=40)
     for direction in found.exact:
         assert direction.epsilon.lower == pytest.approx(supremum, rel=1e-9)
+
+
+def scaled(law, gradient):
+    """A law whose scale is larger by up to a third, the larger what it hides is."""
+    size = 1 + 0.1 * np.abs(gradient[:, :1])
+    match law:
+        case UniformLaplace():
+            return UniformLaplace(1.0, 3 * size)
+        case DiscreteLaplace():
+            return DiscreteLaplace(3 * float(size[0, 0]), 0.01)
+        case _:
+            return type(law)(3 * size)
+
+
+@dataclass(frozen=True)
+class Scaled(Algorithm):
+    """Noise whose scale is made of what it hides; or of what was released before, where `public`."""
+
+    law: object
+    public: bool = False
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        seen = node.privatize(gradient, Laplace(3.0))
+        node.broadcast(x=seen)
+        node.broadcast(y=node.privatize(gradient, scaled(self.law, seen if self.public else gradient)))
+        node.estimate(gradient)
+
+
+@pytest.mark.parametrize("law", [Laplace(1.0), UniformLaplace(1.0, 1.0), DiscreteLaplace(1.0, 0.01), Gaussian(1.0)])
+def test_noise_whose_scale_is_made_of_private_data_refutes_any_claim_at_delta_zero(law):
+    found = audited(Scaled(law), 15.0, 0.0, trials=40, chunk=20)
+    assert found.judgement.verdict is Verdict.REFUTED
+    assert "The noise of release 1 has another scale" in found.judgement.reason
+    assert found.epsilon_exact > 100
+
+
+def test_a_scale_that_is_known_from_what_was_seen_is_none_of_these():
+    for law in (Laplace(1.0), UniformLaplace(1.0, 1.0)):
+        found = explained(Scaled(law, public=True), 40, chunk=WORST_CASE)
+        spent = found.steps.sum(axis=0)
+        np.testing.assert_allclose(np.max(spent), np.max(found.cost.sum(axis=0)), rtol=1e-6)
+    found = audited(Scaled(Laplace(1.0), public=True), 1.4, 0.0, trials=40, chunk=20)
+    assert found.judgement.verdict in HELD
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.claims import Adjacency
 from netsim.errors import AttackError, TranscriptError
-from netsim.mechanisms import Gaussian
+from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import Node, choose
 from netsim.problems import LeastSquares, Problem
 from netsim.simulation import Simulation
@@ -143,6 +143,46 @@ def test_a_value_in_the_clear_at_one_toss_in_four() -> None:
         found = priced(Subsampled(bare=True), 3.0, delta)
         assert found.epsilon.lower >= lower
         assert found.epsilon.upper <= upper
+
+
+@dataclass(frozen=True)
+class Named(Algorithm):
+    """A release, and a bit that is said by the name of its field or by whom it is sent to: false at one toss in four,
+    which is made before it or after it."""
+
+    after: bool
+    routed: bool = False
+
+    async def run(self, node: Node) -> None:
+        gradient = await node.gradient(node.zeros())
+        false = not self.after and bool(node.coins.random() >= 0.75)
+        x = node.privatize(gradient, Laplace(1.0))
+        false = bool(node.coins.random() >= 0.75) if self.after else false
+        bit = bool(np.abs(gradient[0, 0]) > 1) != false
+        if self.routed:
+            node.send(node.neighbors[int(bit)], x=x)
+        else:
+            node.broadcast(**{"ab"[bit]: x})
+        node.estimate(gradient)
+
+
+@pytest.mark.parametrize("routed", [False, True])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_toss_after_a_release_decides_which_message_it_is_in(after: bool, routed: bool) -> None:
+    """Randomized response of ε = ln 3 beside the release's loss; who knows the toss has all."""
+    mu = 3.0
+    simulation, pair = world(Named(after, routed), mu)
+    samples = [worlds(simulation, 1, pair.hypotheses[1], 1)(0, SECRET + 2 * k) for k in range(12)]
+    found = losses_of(samples, 1, *pair.hypotheses)
+    assert found.unlisted is None
+    assert np.all(np.isinf(found.known))
+    x = np.array([sample.releases[0].item() for sample in samples])
+    x = x * np.sign(pair.hypotheses[1].gradient(np.zeros((1, 1))).item())
+    bits = found.secret - (np.abs(x - mu) - np.abs(x))
+    np.testing.assert_allclose(np.abs(bits), np.log(3), atol=1e-9)
+    assert 0 < np.sum(bits < 0) < 12
+    assert found.histories == 1
+    assert found.tried == 2
 
 
 class Hidden(Subsampled):
