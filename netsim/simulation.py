@@ -28,7 +28,17 @@ from netsim.network.network import Network, downs
 from netsim.network.radio import Radio, RadioNetwork
 from netsim.network.wires import Air
 from netsim.node import Backend, Computed, Device
-from netsim.own import await_hint, check_own, claimed, close_coroutines, explained, not_a_coroutine, stated, unawaited, waits_at
+from netsim.own import (
+    await_hint,
+    check_own,
+    claimed,
+    close_coroutines,
+    explained,
+    not_a_coroutine,
+    stated,
+    unawaited,
+    waits_at,
+)
 from netsim.problems import Problem
 from netsim.problems.objective import weak_convexity
 from netsim.randomness import EdgeNoise, NoiseThrough, Streams, coins_of, dither_of, noise_of

@@ -709,8 +709,8 @@ def _not_judged(
         bounded = claimed is not None and (e.epsilon.upper <= claimed or (pure and not exceeds(e.dearest, claimed)))
         if math.isfinite(e.granted_from) and not bounded and unsent:
             return (
-                f"what `privatize` returned in activation {e.granted_from:.0f}, the last, is not sent, and of that only "
-                "the upper end of the exact ε is known. A walk ends at `estimate`: call it last, after the send"
+                f"what `privatize` returned in activation {e.granted_from:.0f}, the last, is not sent, and of that "
+                "only the upper end of the exact ε is known. A walk ends at `estimate`: call it last, after the send"
             )
         if math.isfinite(e.granted_from) and not bounded:
             return (

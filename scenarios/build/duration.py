@@ -269,8 +269,8 @@ def _beyond(running: Running, algorithm: Algorithm) -> str:
     if algorithm.stopping().walks or (horizon is not None and most <= horizon):
         return ""
     return (
-        f"agent {activations.index(most)} at activation {most:,}: does this end? Rounds need a bound; a walk ends where "
-        "its `stopping()` says, such as Stopping(per_agent=6)."
+        f"agent {activations.index(most)} at activation {most:,}: does this end? Rounds need a bound; a walk ends "
+        "where its `stopping()` says, such as Stopping(per_agent=6)."
     )
 
 

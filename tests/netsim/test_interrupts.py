@@ -56,11 +56,13 @@ def test_one_that_lands_in_a_destructor_comes_again():
         def __del__(self):
             signal.raise_signal(signal.SIGINT)
 
-    before = sys.unraisablehook
-    with pytest.raises(KeyboardInterrupt), never_lost():
-        interrupted = Interrupted()
+    def lose(interrupted):
         del interrupted
         time.sleep(5)
+
+    before = sys.unraisablehook
+    with pytest.raises(KeyboardInterrupt), never_lost():
+        lose(Interrupted())
     assert sys.unraisablehook is before
 
 

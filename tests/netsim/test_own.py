@@ -160,7 +160,7 @@ def test_a_class_that_cannot_be_run_is_told_with_its_line(tmp_path, methods, say
         ),
         ("node.privatize(x, Laplace)", "agent 0 privatizes with the class Laplace: with Laplace(scale)"),
         ("node.send([1], x=x)", "sound.py:12: node.send was given to = [1], values = {"),
-        ("node.broadcast(x=x); (await node.receive())['x']", "sound.py:12: 'Message' object is not subscriptable. It"),
+        ("node.broadcast(x=x); (await node.receive())['x']", "sound.py:12: 'Message' object is not subscriptable. I"),
         ("node.broadcast(x=x); (await node.receive()).x", "gave: message.values['x'] is the array that was sent"),
         (
             "node.privatize(node.gradient(x), Laplace(1.0))",
