@@ -448,6 +448,7 @@ class _Audit:
             if bound is not None and judgement.verdict in (Verdict.PROVEN, Verdict.REFUTED, Verdict.NO_CLAIM):
                 one, two = (replace(e, epsilon=at_most(e.epsilon, bound.epsilon)) for e in exact)
                 exact, self.private = (one, two), self.private.at_most(bound.epsilon)
+                judgement = self._judged(exact, best_game, anytime, bound)  # its words have these ends, too
         alone = best_game is classifier and self.private.over_tosses is None and not self._shown(exact, anytime)
         if judgement.verdict is Verdict.REFUTED and alone:
             why = "A trained classifier alone shows it: releases are not on the wire in a form whose law is known"
