@@ -218,8 +218,8 @@ class Node(Protocol):
         ...
 
     async def receive(self) -> Message:
-        """The next message sent to me by `send` or `broadcast`, in order of arrival: its `values["x"]` is what was sent
-        as x=…, its `sender` who sent it."""
+        """The next message sent to me by `send` or `broadcast`, in order of arrival: its `values["x"]` is what was
+        sent as x=…, its `sender` who sent it."""
         ...
 
     def estimate(self, x: Array) -> None:
