@@ -36,7 +36,7 @@ from attacks.audit.pair import (
 from attacks.audit.verdict import ROUNDING
 from netsim.arrays import Array
 from netsim.claims import BY_HAND, Adjacency, Claim, Norm
-from netsim.errors import NetsimError
+from netsim.errors import NetsimError, ScenarioError
 from netsim.problems import Bent, Objective, Sampled, Tilted
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
@@ -215,7 +215,10 @@ def _no_larger(there: Claim | None, claim: Claim) -> bool:
 
 def allows(subject: Subject, claim: Claim, activations: int, agent: int, objective: Objective) -> bool:
     """Whether the claim is no other where the agent holds this objective, whose Hessian may differ from its own."""
-    held = holding(subject.simulation, agent, objective)
+    try:
+        held = holding(subject.simulation, agent, objective)
+    except ScenarioError:  # where a condition of its theory fails
+        return False
     return _no_larger(_claim(held, claim.adjacency, activations, subject.delta), claim)
 
 
