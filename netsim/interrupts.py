@@ -1,6 +1,8 @@
 """Signals that stop a command: what becomes of them where it must not be stopped just then, or not twice."""
 
+import _thread
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -45,6 +47,34 @@ def stopped_once() -> Generator[None]:
 
     with _handled(former, stop):
         yield
+
+
+_AGAIN = 0.05
+"""Seconds after which an interrupt that was lost comes again."""
+
+
+@contextmanager
+def never_lost() -> Generator[None]:
+    """Within, an interrupt that Python loses comes again a moment later.
+
+    It is lost where an exception is: in a destructor, which is where one lands that came while the collector walked
+    through gigabytes.
+    """
+    former = sys.unraisablehook
+
+    def again(lost: "sys.UnraisableHookArgs") -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            former(lost)
+            return
+        timer = threading.Timer(_AGAIN, _thread.interrupt_main)  # by then this destructor is over
+        timer.daemon = True
+        timer.start()
+
+    sys.unraisablehook = again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = former
 
 
 def _handlers() -> Mapping[int, _Handler]:

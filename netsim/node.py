@@ -27,6 +27,8 @@ from netsim.mechanisms import Gaussian, Mechanism
 from netsim.models.model import Regularizer
 from netsim.transcript.message import Message
 
+__all__ = ["Exchange", "Node", "choose", "subset"]  # what an algorithm uses: `help` shows no more, of NumPy's least
+
 Reader = Literal["live", "stacked", "deployed"]
 """Agent by agent, one run for all agents, or processes (`netsim.readers`)."""
 Backend = Literal["numpy", "torch"]
@@ -216,7 +218,8 @@ class Node(Protocol):
         ...
 
     async def receive(self) -> Message:
-        """The next message sent to me by `send` or `broadcast`, in order of arrival."""
+        """The next message sent to me by `send` or `broadcast`, in order of arrival: its `values["x"]` is what was
+        sent as x=…, its `sender` who sent it."""
         ...
 
     def estimate(self, x: Array) -> None:

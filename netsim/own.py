@@ -204,6 +204,18 @@ def explained(error: BaseException, port: type) -> BaseException:
     return error
 
 
+def waits_at(coroutine: object) -> str:
+    """The innermost line of somebody's own at which a coroutine waits; "" where it has none."""
+    found = ""
+    while inspect.iscoroutine(coroutine) and (frame := coroutine.cr_frame) is not None:
+        code = frame.f_code
+        if is_own(code.co_filename):
+            source = linecache.getline(code.co_filename, frame.f_lineno).strip()
+            found = f"{_place((frame, frame.f_lineno))}, in {code.co_name}: {source}"
+        coroutine = coroutine.cr_await
+    return found
+
+
 def _is_port(frame: FrameType, port: type) -> bool:
     return isinstance(frame.f_locals.get("self"), port) and not frame.f_code.co_name.startswith("_")
 
@@ -213,6 +225,9 @@ def _misused(error: Exception, port: type, call: Step | None) -> str:
     if isinstance(error, AttributeError) and isinstance(error.obj, port) and error.name and call is None:
         offered = sorted(name for name in vars(Node) if not name.startswith("_"))
         return f"a node has no {error.name!r}{meant(error.name, offered)}; it has {', '.join(offered)}"
+    if isinstance(error, TypeError | AttributeError) and call is None and "'Message' object" in str(error):
+        named = "message.values['x'] is the array that was sent as x=..., message.sender the agent that sent it"
+        return f"{error}. It is what node.receive() gave: {named}"
     if isinstance(error, TypeError) and call is None and str(error).startswith(f"{port.__name__}."):
         name = str(error).removeprefix(f"{port.__name__}.").partition("(")[0]
         how = "; values are sent by name, as in node.exchange(x=value)" if name in ("exchange", "send") else ""

@@ -28,7 +28,17 @@ from netsim.network.network import Network, downs
 from netsim.network.radio import Radio, RadioNetwork
 from netsim.network.wires import Air
 from netsim.node import Backend, Computed, Device
-from netsim.own import await_hint, check_own, claimed, close_coroutines, explained, not_a_coroutine, stated, unawaited
+from netsim.own import (
+    await_hint,
+    check_own,
+    claimed,
+    close_coroutines,
+    explained,
+    not_a_coroutine,
+    stated,
+    unawaited,
+    waits_at,
+)
 from netsim.problems import Problem
 from netsim.problems.objective import weak_convexity
 from netsim.randomness import EdgeNoise, NoiseThrough, Streams, coins_of, dither_of, noise_of
@@ -285,7 +295,23 @@ class _Execution:
         if self.going and self._stop_if_over():
             return "the run is over"
         gone = [i for i, activity in self.activities.items() if activity.is_gone(self.environment.now)]
-        return "; ".join([*(f"agent {i} is down for good" for i in gone[:8]), self.network.waiting()])
+        return "; ".join([*(f"agent {i} is down for good" for i in gone[:8]), self.network.waiting(), *self._place()])
+
+    def _place(self) -> list[str]:
+        """The line at which the first agent that waits does so, where it is of somebody's own code, and how a walk is
+        to end."""
+        inboxes = zip(self.tasks, self.network.inboxes, strict=True)
+        waiting = [(task.get_coro(), inbox) for task, inbox in inboxes if not task.done() and inbox.waits_for()]
+        place = waits_at(waiting[0][0]) if waiting else ""
+        if not place:
+            return []
+        found = [f"agent {waiting[0][1].owner} is at {place}"]
+        if not self.stopping.walks and "any message" in (waiting[0][1].waits_for() or ""):
+            found.append(
+                "a walk ends for all agents at once, while they receive for ever: at its `stopping()`, such as "
+                "netsim.algorithms.Stopping(per_agent=6)"
+            )
+        return found
 
     def _closed(self, agent: int, x: Array) -> None:
         """An agent closed a round or an activation; the walk may end here."""

@@ -1,5 +1,6 @@
 """Where the console command begins: a Ctrl-C while everything is still being loaded is one, too."""
 
+import gc
 import os
 import signal
 
@@ -16,6 +17,7 @@ def main() -> None:
         os._exit(INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done, and said: only processes are left to end
+        gc.freeze()  # nor is the rest of a large run looked for, to be freed piece by piece
 
 
 if __name__ == "__main__":

@@ -445,6 +445,7 @@ class _Audit:
             if bound is not None and judgement.verdict in (Verdict.PROVEN, Verdict.REFUTED, Verdict.NO_CLAIM):
                 one, two = (replace(e, epsilon=at_most(e.epsilon, bound.epsilon)) for e in exact)
                 exact, self.private = (one, two), self.private.at_most(bound.epsilon)
+                judgement = self._judged(exact, best_game, anytime, bound)  # its words have these ends, too
         alone = best_game is classifier and self.private.over_tosses is None and not self._shown(exact, anytime)
         if judgement.verdict is Verdict.REFUTED and alone:
             why = "A trained classifier alone shows it: releases are not on the wire in a form whose law is known"
@@ -590,7 +591,7 @@ class _Audit:
                 uncovered=None if unprotected is None else str(unprotected),
                 audited=game if one_toss else None,
                 anytime=anytime if one_toss and self.stop else None,
-                not_judged=_not_judged(judged, self.claim.epsilon, self.claim.delta == 0, self._hidden),
+                not_judged=_not_judged(judged, self.claim.epsilon, self.claim.delta == 0, self._hidden, self._unsent),
                 change_used=self.pair.change_used,
                 doubt=self.pair.doubt,
                 bound=bound,
@@ -624,6 +625,14 @@ class _Audit:
                         "large enough is likelier in one of them by any factor, so ε = ∞ at δ = 0."
                     )
         return ""
+
+    @property
+    def _unsent(self) -> bool:
+        """Whether the last release, as the only one, is not sent at all."""
+        part = self.kept.get(0, 0).explained
+        *others, last = [*zip(part.details.released, part.sent_in, strict=False)] or [(None, 0.0)]
+        unsent = last[0] is not None and last[0].inside is None and math.isinf(last[1])
+        return unsent and not any(math.isinf(sent) for _, sent in others)
 
     def _exact(self, parts: _Parts, sure: float) -> tuple[ExactLoss, ExactLoss]:
         granted = min(part.granted_from for part in chain(*parts))
@@ -677,11 +686,14 @@ class _Audit:
         return None if chosen is None else chosen.place
 
 
-def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None, pure: bool, hidden: str) -> str | None:
+def _not_judged(
+    exact: tuple[ExactLoss, ExactLoss], claimed: float | None, pure: bool, hidden: str, unsent: bool
+) -> str | None:
     """Reason why the claim may not be called consistent, if something was not judged, or only from above.
 
     `pure`: at δ = 0. There who is granted all that is not on the wire may lose no more than is claimed, in no
-    transcript: then nothing speaks against the claim for who sees less. `hidden` has the first such release.
+    transcript: then nothing speaks against the claim for who sees less. `hidden` has the first such release, which is
+    `unsent` where it is the last of all and no message has it.
     """
     for e in exact:
         if e.silent:
@@ -694,6 +706,11 @@ def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None, pure:
         if e.faint is not None:
             return f"{e.faint}; that may be rounding or chance, and no noise protects it"
         bounded = claimed is not None and (e.epsilon.upper <= claimed or (pure and not exceeds(e.dearest, claimed)))
+        if math.isfinite(e.granted_from) and not bounded and unsent:
+            return (
+                f"what `privatize` returned in activation {e.granted_from:.0f}, the last, is not sent, and of that "
+                "only the upper end of the exact ε is known. A walk ends at `estimate`: call it last, after the send"
+            )
         if math.isfinite(e.granted_from) and not bounded:
             return (
                 f"from activation {e.granted_from:.0f} on what `privatize` returned is sent inside something else, "

@@ -155,7 +155,8 @@ class Algorithm(ABC):
             raise ScenarioError(field, scale(k), f"no scale, of release {k}", f">= 0 and <= {LARGEST:g}")
 
     def stopping(self) -> Stopping:
-        """For walks; an algorithm in rounds ends by itself."""
+        """Where a walk ends, such as `Stopping(per_agent=6)`: at the `estimate` that closes the last activation, for
+        all agents at once, whatever they wait for. An algorithm in rounds ends by itself, as every `run` returns."""
         return Stopping()
 
     def starting_point(self, agents: int, dimension: int) -> Array | None:  # noqa: ARG002

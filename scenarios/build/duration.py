@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from attacks.audit.loss.exact import TOSSES
+from netsim.algorithms import Algorithm
 from netsim.errors import ScenarioError
 from netsim.memory import check_memory, shown
 from netsim.problems import Problem
@@ -226,9 +227,10 @@ QUIET = 8.0
 
 
 @contextmanager
-def attended(progress: Progress) -> Generator[Callable[[Running], None]]:
-    """Within, it is said of a run in which no agent ever closes a round what it has sent, and of code of the user's
-    that waits for nothing where it is; less often the longer it takes. What this gives is called at each look."""
+def attended(progress: Progress, algorithm: Algorithm) -> Generator[Callable[[Running], None]]:
+    """Within, it is said of a run in which no agent ever closes a round what it has sent, of one that goes on beyond
+    every end that its algorithm states how far it is, and of code of the user's that waits for nothing where it is;
+    less often the longer it takes. What this gives is called at each look."""
     over, thread, found = threading.Event(), threading.get_ident(), deque[Running](maxlen=1)
 
     def watch() -> None:
@@ -244,15 +246,32 @@ def attended(progress: Progress) -> Generator[Callable[[Running], None]]:
             elif running is not None and closed == 0 and sent > then:
                 progress.say(
                     f"no estimate yet after {sent:,} packets, at t={running.now:g} s: a run ends when each agent's "
-                    f"run() returns, and node.estimate(x) closes a round. {KEPT}"
+                    f"run() returns, and node.estimate(x) closes a round; a walk ends at its `stopping()`. {KEPT}"
                 )
-            wait = QUIET if closed > before else 2 * wait
+            elif running is not None and (beyond := _beyond(running, algorithm)):
+                progress.say(f"{sent:,} packets, {beyond} {KEPT}")
+            else:
+                wait = QUIET if closed > before else 2 * wait
+                continue
+            wait *= 2
 
     threading.Thread(target=watch, daemon=True).start()
     try:
         yield found.append
     finally:
         over.set()
+
+
+def _beyond(running: Running, algorithm: Algorithm) -> str:
+    """The agent that has gone on beyond every end that its algorithm states, and what would be one; "" for none."""
+    activations = running.activations
+    most, horizon = max(activations), algorithm.horizon
+    if algorithm.stopping().walks or (horizon is not None and most <= horizon):
+        return ""
+    return (
+        f"agent {activations.index(most)} at activation {most:,}: does this end? Rounds need a bound; a walk ends "
+        "where its `stopping()` says, such as Stopping(per_agent=6)."
+    )
 
 
 def simulated(simulation: Simulation, stage: str, progress: Progress, packet_log: PacketLog | None = None) -> Run:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from netsim.interrupts import STOPS
+from netsim.interrupts import STOPS, never_lost
 from scenarios.cli import (
     attack,
     audit,
@@ -68,7 +68,8 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        app()
+        with never_lost():
+            app()
     except Exception as error:
         leave_if_stopped(error)
         print_error(error)

@@ -311,7 +311,8 @@ class _Order:
             terminal.print_page(folder, verbose=self.verbose)
         if found.exit_status == terminal.INTERRUPTED:
             same = self.command if Path(self.what).is_dir() else f"{self.command} --out {shlex.quote(str(folder))}"
-            terminal.interrupted("the folder holds what was done until then", same)
+            anew = all(one.run is not None and one.run.stopped is not None for one in results.algorithms)
+            terminal.interrupted("the folder holds what was done until then", same, anew=anew)
         raise typer.Exit(found.exit_status)
 
     def in_command_words(self, error: ScenarioError) -> ScenarioError:

@@ -178,10 +178,11 @@ def print_page(folder: Path, *, verbose: bool = True) -> None:
         line("It opens in a browser and has all that was checked. Here --verbose prints it.", soft_wrap=False)
 
 
-def interrupted(kept: str, command: str) -> None:
-    """What a Ctrl-C left, and the command that continues."""
+def interrupted(kept: str, command: str, *, anew: bool = False) -> None:
+    """What a Ctrl-C left, and the command that continues, or begins `anew` where nothing of its work can be used."""
     problems.print(f"[yellow]Interrupted: {kept}.[/]")
-    problems.print(f"Continue with: [bold]{escape(_called_here(command))}[/]", highlight=False, soft_wrap=True)
+    how = "Begin anew" if anew else "Continue"
+    problems.print(f"{how} with: [bold]{escape(_called_here(command))}[/]", highlight=False, soft_wrap=True)
 
 
 def leave_if_stopped(error: BaseException | None) -> None:

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from netsim.algorithms import Algorithm, Setting
 from netsim.claims import BY_HAND, UNCLAIMED, Adjacency, Claim, Clip
 from netsim.errors import NetsimError, ScenarioError, meant
-from netsim.own import claimed
+from netsim.own import check_own, claimed
 from netsim.schedules import Schedule
 from scenarios.files.document import Tree
 from scenarios.schema import own_code as owncode
@@ -136,6 +136,10 @@ def _suited(own: type[Algorithm], epsilon: float | None, delta: float, source: s
 
 def claiming(algorithm: Algorithm, epsilon: float | None, delta: float) -> Algorithm:
     """The algorithm with what its class does not say itself; where an ε is named, that is claimed of a whole run."""
+    try:
+        check_own(algorithm)
+    except ScenarioError as error:
+        raise error.under("algorithm") from None
     made = copy.copy(algorithm)
     object.__setattr__(made, "__class__", _suited(type(algorithm), epsilon, delta, "claimed by hand"))
     _check_acts(made, "algorithm")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.machinery import PathFinder, SourceFileLoader
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import accumulate
 from pathlib import Path
@@ -93,9 +93,15 @@ def _file_of(name: str, folder: Path) -> Path | None:
     where: list[str] | None = [str(folder), *sys.path]
     spec = None
     for before in _prefixes(name):
-        spec = None if where is None else PathFinder.find_spec(before, where)
+        spec = None if where is None else _spec_of(before, where)
         where = None if spec is None else list(spec.submodule_search_locations or ()) or None
     return None if spec is None or not spec.origin or not spec.has_location else Path(spec.origin).absolute()
+
+
+def _spec_of(name: str, where: list[str]) -> ModuleSpec | None:
+    """The spec of a module in these folders, of the package above it, which need not be loaded: of one without an
+    `__init__.py` Python would look that up by name."""
+    return PathFinder.find_spec(name.rpartition(".")[2], where)
 
 
 FIELD = "algorithm.path"
@@ -313,7 +319,7 @@ def _check_found(name: str) -> None:
     """Raise a `ModuleNotFoundError` for a module that is not there, before packages that it would be in are run."""
     inside: list[str] = []
     for one in accumulate(name.split("."), "{}.{}".format):
-        spec = PathFinder.find_spec(one, inside) if "." in one else find_spec(one)
+        spec = _spec_of(one, inside) if "." in one else find_spec(one)
         if spec is None:
             raise ModuleNotFoundError(f"No module named {one!r}", name=one)
         inside = [*(spec.submodule_search_locations or ())]  # of a module that is no package: none

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from inspect import signature
 from numbers import Real
+from pathlib import Path
 from typing import cast
 
 from rich.console import Console
@@ -32,7 +33,7 @@ from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import figures
 from scenarios.render.plain_words import all_steps
 from scenarios.render.progress import Bars
-from scenarios.render.sentences import Finding, meaning, terms
+from scenarios.render.sentences import Finding, meaning, seen, terms
 from scenarios.results.audit import AuditResult
 from scenarios.results.audited import audit_result
 from scenarios.results.base import Verdict
@@ -41,9 +42,10 @@ from scenarios.results.header import header
 from scenarios.results.over_time import convergence
 from scenarios.results.run import Convergence
 from scenarios.results.tree import AlgorithmResult, Results
+from scenarios.results.views import Prices, Views
 from scenarios.schema import Scenario
 from scenarios.schema.own import claiming
-from scenarios.stages.audit import decided, divergence_named
+from scenarios.stages.audit import Judge, decided, divergence_named
 from scenarios.stages.worlds import AuditOptions
 from scenarios.stages.worst_pair import pair_for
 
@@ -65,11 +67,13 @@ _NEXT = "What to do next (a text in quotes is a further argument)"
 @dataclass(frozen=True)
 class OwnAudit:
     """The audit of one algorithm, `audit` (as in results.json), and what to do next, `steps`. It shows itself in a
-    terminal and in a notebook."""
+    terminal and in a notebook. `views` and `prices` are those of single points of view (None: not requested)."""
 
     name: str
     audit: AuditResult
     steps: tuple[str, ...] = ()
+    views: Views | None = None
+    prices: Prices | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -78,6 +82,7 @@ class OwnAudit:
     def __str__(self) -> str:
         facts = {term: text for term, text in self.audit.facts().items() if term != "verdict" and text is not None}
         rows = [f"  {term + ':':14}{text}" for term, text in facts.items()]
+        rows += [f"  {line}" for line in self._seen]
         rows += [f"  {_NEXT}:"] * bool(self.steps) + [f"    {step}" for step in self.steps]
         return "\n".join([f"{self.name}: {self.verdict}. {self.audit.reason}", *rows])
 
@@ -87,7 +92,13 @@ class OwnAudit:
         head = f'{escape(self.name)}: <span style="color: {colour}" title="{escape(meaning(self.verdict))}">'
         steps = f"<p>{_NEXT}:</p><ul>{''.join(f'<li>{escape(step)}</li>' for step in self.steps)}</ul>"
         said = f"<p><b>{head}{self.verdict}</span></b>. {escape(self.audit.reason)}</p>{self.audit.table()}"
+        said += "".join(f"<p>{escape(line)}</p>" for line in self._seen)
         return said + steps * bool(self.steps)
+
+    @property
+    def _seen(self) -> list[str]:
+        """What other listeners learn."""
+        return seen(replace(_entry(self.name, "", True, audit=self.audit), views=self.views, prices=self.prices))
 
     def plot(self) -> Chart:
         """The three epsilons, as the page draws them; a notebook shows it."""
@@ -151,10 +162,13 @@ def audit_own(
         shown.begin(f"{name}: auditing", 2 * spec.trials)
         options_ = AuditOptions(scenario, subject, pair, stated)
         found = decided(options_, None, shown.advance, jobs)
+        judge = Judge(experiment, Path(), shown, jobs, lambda _: None)  # of which only what writes nothing is called
+        looked = judge.looked(_entry(name, "", simulation.algorithm.noisy), options_)
     judged = replace(audit_result(found), search=search)
     entry = replace(_entry(name, "", simulation.algorithm.noisy, audit=judged), kind="python")
     advised = all_steps(replace(header(experiment, ""), algorithms=(entry,)))
-    return OwnAudit(name, judged, tuple(_in_python(step.words, step.command) for step in advised))
+    steps = tuple(_in_python(step.words, step.command) for step in advised)
+    return OwnAudit(name, judged, steps, looked.views, looked.prices)
 
 
 def _in_python(words: str, command: str) -> str:

@@ -37,6 +37,8 @@ from scenarios.stages import artifact_run
 
 SHOWN = 3
 """Rows that are shown when a run has ended because agents wait."""
+LEFT = 100_000
+"""Rows of a run that somebody ended from which on they stay in their spool: a Parquet file of them takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,12 @@ class TranscriptFiles:
     def keep(self, view: AdversaryView, *, second: bool = False) -> None:
         """Write an adversary's Parquet file, in bounded memory where there is a spool."""
         self._save(view.transcript, self.second if second else self.file(view.adversary.name))
+
+    def leave(self, view: AdversaryView) -> str:
+        """The spool of a run that somebody waits to end, if its Parquet file would take long: then that is not
+        written. "" where it takes a moment."""
+        spool = self.spools / f"{view.adversary.name}.spool"
+        return str(spool) if len(view.transcript) > LEFT and spool.exists() else ""
 
     def rescue(self) -> None:
         """The Parquet files of a run that failed, from its spools. A spool that cannot be read is left as it is."""

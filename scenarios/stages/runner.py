@@ -281,7 +281,7 @@ class _Session:
             if self.watch is not None:
                 self.watch(running)
 
-        with attended(self.progress) as seen:
+        with attended(self.progress, simulation.algorithm) as seen:
             if self.deployed is not None and log is not None:
                 return self._as_processes(simulation, self.deployed, look, log)
             return simulation.run(look, every=EVERY, packet_log=log, rescue=rescue)
@@ -306,6 +306,8 @@ class _Session:
     def _keep(self, run: Run, log: PacketLog, keeper: TranscriptFiles, *, failed: bool = False) -> Chronicle | None:
         """What there is of a run, in results and in files; `failed`: an error ended it. None where no packet log was
         written."""
+        if run.interrupted:
+            self.progress.begin("interrupted: keeping what there is", 1)
         chronicle = None if run.device else Chronicle(run, log, len(self.experiment.subjects))
         ending = "failed" if failed else "interrupted" if run.interrupted else None
         entry = replace(
@@ -320,7 +322,10 @@ class _Session:
         )
         self.results = replace(self.results, algorithms=(*self.results.algorithms[:-1], entry))
         for view in run.views:
-            keeper.keep(view)
+            if run.interrupted and (left := keeper.leave(view)):
+                self.progress.say(f"{len(view.transcript):,} rows of a transcript are left in {left}")
+            else:
+                keeper.keep(view)
         measures: MeasureResults | None = None
         if run.measures is not None:
             scenario, found = self.experiment.scenario, run.measures.on(self.experiment.held_out)

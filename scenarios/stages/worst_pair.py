@@ -36,7 +36,7 @@ from attacks.audit.pair import (
 from attacks.audit.verdict import ROUNDING
 from netsim.arrays import Array
 from netsim.claims import BY_HAND, Adjacency, Claim, Norm
-from netsim.errors import ScenarioError
+from netsim.errors import NetsimError, ScenarioError
 from netsim.problems import Bent, Objective, Sampled, Tilted
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
@@ -190,7 +190,7 @@ def holds_for_any_change(subject: Subject, claim: Claim, activations: int) -> bo
         *(replace(allowed, gradient_change=larger, curvature_change=c) for c in (allowed.curvature_change, bent)),
         replace(allowed, curvature_change=bent),
     )
-    return all(_no_larger(simulation.claim(one, activations, subject.delta), claim) for one in tried)
+    return all(_no_larger(_claim(simulation, one, activations, subject.delta), claim) for one in tried)
 
 
 def constant_change(subject: Subject, claim: Claim, activations: int) -> float | None:
@@ -202,7 +202,7 @@ def constant_change(subject: Subject, claim: Claim, activations: int) -> float |
     if holds_for_any_change(subject, claim, activations):
         return None
     moved = Adjacency.within(size, "l2", subject.simulation.problem.dimension, CONSTANT)
-    there = subject.simulation.claim(replace(moved, record=claim.adjacency.record), activations, subject.delta)
+    there = _claim(subject.simulation, replace(moved, record=claim.adjacency.record), activations, subject.delta)
     return size if _no_larger(there, claim) else None
 
 
@@ -216,10 +216,18 @@ def _no_larger(there: Claim | None, claim: Claim) -> bool:
 def allows(subject: Subject, claim: Claim, activations: int, agent: int, objective: Objective) -> bool:
     """Whether the claim is no other where the agent holds this objective, whose Hessian may differ from its own."""
     try:
-        there = holding(subject.simulation, agent, objective).claim(claim.adjacency, activations, subject.delta)
-    except ScenarioError:
+        held = holding(subject.simulation, agent, objective)
+    except ScenarioError:  # where a condition of its theory fails
         return False
-    return _no_larger(there, claim)
+    return _no_larger(_claim(held, claim.adjacency, activations, subject.delta), claim)
+
+
+def _claim(simulation: Simulation, adjacency: Adjacency, activations: int, delta: float) -> Claim | None:
+    """What is claimed where nobody asked for a claim; None where it refuses: it is not of this."""
+    try:
+        return simulation.claim(adjacency, activations, delta)
+    except NetsimError:
+        return None
 
 
 def share_left(

@@ -3,11 +3,12 @@
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 from attacks.audit.pair import spread
-from netsim.interrupts import STOPS, stopped_once
+from netsim.interrupts import STOPS, never_lost, stopped_once
 
 
 def _stop_twice(program):
@@ -48,3 +49,30 @@ def test_a_generator_closed_early_leaves_the_handlers_as_they_were():
     assert next(results) == 1
     results.close()
     assert [signal.getsignal(number) for number in STOPS] == before
+
+
+def test_one_that_lands_in_a_destructor_comes_again():
+    class Interrupted:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def lose(interrupted):
+        del interrupted
+        time.sleep(5)
+
+    before = sys.unraisablehook
+    with pytest.raises(KeyboardInterrupt), never_lost():
+        lose(Interrupted())
+    assert sys.unraisablehook is before
+
+
+def test_another_error_in_a_destructor_is_told_as_before(capsys, monkeypatch):
+    class Broken:
+        def __del__(self):
+            raise ValueError("mine")
+
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    with never_lost():
+        broken = Broken()
+        del broken
+    assert "ValueError: mine" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """What an agent makes of what it hears: every replica as if it travelled alone."""
 
+import pydoc
 from types import SimpleNamespace
 
 import numpy as np
@@ -60,3 +61,10 @@ def test_vectors_are_put_together_however_they_lie(made, place):
     np.testing.assert_array_equal(found, np.stack(vectors))
     found += 1  # nobody else's
     assert not np.shares_memory(found, vectors[0])
+
+
+def test_its_help_is_of_the_port_and_not_of_numpy():
+    shown = pydoc.plain(pydoc.render_doc("netsim.node"))
+    assert "class Node(" in shown
+    assert "∇f_i(x), PRIVATE" in shown
+    assert "standard_gamma" not in shown

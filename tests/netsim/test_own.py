@@ -11,7 +11,7 @@ import pytest
 
 from netsim.algorithms import Algorithm
 from netsim.claims import Adjacency
-from netsim.errors import NetsimError, ProtocolError, ScenarioError
+from netsim.errors import DeadlockError, NetsimError, ProtocolError, ScenarioError
 from netsim.problems import load, logistic
 from netsim.simulation import Simulation
 from netsim.topology import ring
@@ -160,6 +160,8 @@ def test_a_class_that_cannot_be_run_is_told_with_its_line(tmp_path, methods, say
         ),
         ("node.privatize(x, Laplace)", "agent 0 privatizes with the class Laplace: with Laplace(scale)"),
         ("node.send([1], x=x)", "sound.py:12: node.send was given to = [1], values = {"),
+        ("node.broadcast(x=x); (await node.receive())['x']", "sound.py:12: 'Message' object is not subscriptable. I"),
+        ("node.broadcast(x=x); (await node.receive()).x", "gave: message.values['x'] is the array that was sent"),
         (
             "node.privatize(node.gradient(x), Laplace(1.0))",
             "value (is a coroutine: is an `await` missing?), mechanism",
@@ -171,6 +173,16 @@ def test_a_port_that_is_used_wrongly_says_how_it_is_used(tmp_path, line, says):
         run(tmp_path, line)
     assert says in str(caught.value)
     assert "sound.py:12" in "".join([str(caught.value), *caught.value.__notes__])
+
+
+def test_a_walk_without_an_end_for_all_says_where_it_waits_and_how_it_ends(tmp_path):
+    with pytest.raises(DeadlockError) as caught:
+        run(tmp_path, "await node.receive()")
+    assert "; agent 0 is at sound.py:12, in run: await node.receive(); a walk ends for all" in str(caught.value)
+    assert str(caught.value).endswith("at its `stopping()`, such as netsim.algorithms.Stopping(per_agent=6)")
+    with pytest.raises(DeadlockError) as caught:
+        run(tmp_path, "if node.id: await node.exchange(x=x)")
+    assert str(caught.value).endswith("; agent 1 is at sound.py:12, in run: if node.id: await node.exchange(x=x)")
 
 
 def test_an_error_of_the_code_itself_is_as_it_was(tmp_path):

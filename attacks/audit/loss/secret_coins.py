@@ -86,7 +86,7 @@ class SecretCoins:
         if self.histories is None:
             listed = f"histories are not listed: {self.unlisted}; from below by a game with {self.drawn} of them"
         ends = [(_number(one.lower), _number(one.upper)) for one in (self.epsilon, self.known)]
-        secret, known = ("∞" if low == "∞" else f"between {low} and {high}" for low, high in ends)
+        secret, known = (low if low == high else f"between {low} and {high}" for low, high in ends)
         return (
             f"Private coins were tossed ({listed}; {self.tosses} tosses): for who does not know them ε of the pair "
             f"is {secret}, for who does {known}; the claim is judged for who "

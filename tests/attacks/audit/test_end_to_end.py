@@ -16,7 +16,7 @@ from attacks.audit.loss.noise_check import NOTHING
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent
+from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent, Stopping
 from netsim.claims import Adjacency
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian, Laplace
@@ -265,3 +265,36 @@ def test_an_eavesdropper_on_other_links_does_not_change_the_audit():
     ]
     np.testing.assert_array_equal(found[0].exact[1].losses, found[1].exact[1].losses)
     assert found[0].judgement == found[1].judgement
+
+
+@dataclass(frozen=True)
+class TokenRound(Algorithm):
+    """A token walks round the ring from agent 1 on, and ends there; the estimate is `last`, or before the send."""
+
+    last: bool
+
+    async def run(self, node):
+        token = node.zeros() if node.id == 1 else None
+        while True:
+            if token is None:
+                token = (await node.receive()).values["x"]
+            token = node.privatize(token - 0.5 * Clip(1.0, "l2")(await node.gradient(token)), Gaussian(1.0))
+            if not self.last:
+                node.estimate(token)
+            node.send((node.id + 1) % node.agents, x=token)
+            if self.last:
+                node.estimate(token)
+            token = None
+
+    def stopping(self):
+        return Stopping(per_agent=2)
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_a_walk_that_ends_before_its_send_is_told_to_estimate_last(last):
+    reason = audited(TokenRound(last), epsilon=8.0, trials=200).judgement.reason
+    assert (
+        "what `privatize` returned in activation 2, the last, is not sent, and of that only the upper end" in reason
+    ) is not last
+    assert ("A walk ends at `estimate`: call it last, after the send" in reason) is not last
+    assert "inside something else" not in reason

@@ -1,5 +1,6 @@
 """Private coins, runs of one transcript, channels beside the node: what many replicas at once do not show."""
 
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,17 +10,17 @@ from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss import secret_coins
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
-from netsim.algorithms import Algorithm
+from netsim.algorithms import Algorithm, Clip
 from netsim.codecs import Float32
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian, Laplace
-from netsim.node import choose
+from netsim.node import choose, subset
 from netsim.problems import load, logistic
 from netsim.randomness import Streams, coins_of
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from tests.attacks.audit.test_is_not_fooled import Toy, private
-from tests.attacks.auditing import HELD, audited, claim_of, judged, quadratic_world
+from tests.attacks.auditing import HELD, audited, claim_of, judged, quadratic_world, record_pair
 from tests.worlds import changed
 
 
@@ -142,6 +143,26 @@ class TestPrivateCoins:
         assert (found.witness, found.first_violation) == (None, None)
         about = judged(simulation, pair, replace(claim_of(epsilon, 0.0), coins="known"), attack=None, trials=60)
         assert about.judgement.verdict is known
+
+    def test_a_bound_of_all_pairs_bounds_who_knows_the_coins_and_who_does_not(self):
+        """Clipped to 1/2 in ℓ1, behind Laplace noise of scale 1/2: 2."""
+
+        @dataclass(frozen=True)
+        class Clipped(Algorithm):
+            async def run(self, node):
+                gradient = await node.gradient(node.zeros(), subset(node.coins, node.records, 2))
+                node.broadcast(x=node.privatize(Clip(0.5, "l1")(gradient), Laplace(0.5)))
+                node.estimate(gradient)
+
+        problem = logistic(load("synthetic", records=15, dimension=3, seed=3, norm_bound=1.0).split(3), ridge=0.5)
+        simulation = Simulation(problem, ring(3), Clipped())
+        found = judged(simulation, record_pair(problem), claim_of(0.05, 0.0), attack=None, trials=60)
+        reason = found.judgement.reason
+        assert found.judgement.verdict is Verdict.REFUTED
+        assert "The mechanism costs at most 2: a claim of 2 would hold" in reason
+        assert re.search(r"does not know them ε of the pair is between 0\.\d+ and 2, for who does between", reason)
+        assert "∞" not in reason
+        assert found.secret.epsilon.upper == found.secret.known.upper == 2.0
 
     @pytest.mark.slow
     @pytest.mark.usefixtures("few_tosses")

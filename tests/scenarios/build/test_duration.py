@@ -1,5 +1,6 @@
 """What a scenario asks for is said before it is allocated; what is too much is refused at its field."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,20 @@ def test_a_run_that_closes_no_round_says_what_it_does(line, says, tmp_path, monk
     run_scenario(parse(SCENARIO, settings=own).scenario, Path("out"), progress=kept, page=False)
     assert len([one for one in kept.said if one.startswith(says)]) >= 1, kept.said
     assert not [one for one in kept.said if "no estimate" not in says and "no estimate" in one]
+
+
+def test_a_run_beyond_every_end_that_its_code_states_says_how_far_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("scenarios.build.duration.QUIET", 0.05)
+    again = "for _ in range(900): node.estimate((await node.exchange(x=x)).mix('x'))"
+    for rounds, text in ((2, f"x = node.zeros()\n        {again}\n"), (900, "x = node.zeros()\n")):
+        Path("own.py").write_text(MINE.replace("x = node.zeros()\n", text))
+        own = [f"algorithms=[{{kind: python, path: 'own.py:TwoExchanges', parameters: {{rounds: {rounds}}}}}]"]
+        kept = _Kept()
+        run_scenario(parse(SCENARIO, settings=[*own, "replicas=1"]).scenario, Path("out"), progress=kept, page=False)
+        said = [one for one in kept.said if "does this end? Rounds need a bound; a walk ends where its `stopp" in one]
+        assert bool(said) is (rounds == 2), kept.said
+        assert all(re.match(r"[\d,]+ packets, agent \d at activation \d+: ", one) for one in said), said
 
 
 @pytest.mark.parametrize("setting", TOO_MUCH)

@@ -81,4 +81,6 @@ def test_a_command_to_repeat_is_called_as_it_can_be_here(called, found, says, tm
     assert terminal.program() == says
     with terminal.problems.capture() as said:
         terminal.interrupted("all is kept", "netsim audit netsim.py")
+        terminal.interrupted("all is kept", "netsim audit endless.py", anew=True)
     assert f"Continue with: {says} audit netsim.py\n" in said.get()
+    assert f"Begin anew with: {says} audit endless.py\n" in said.get()

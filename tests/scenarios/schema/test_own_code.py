@@ -100,6 +100,21 @@ def test_a_module_of_a_package_has_the_code_that_it_imports_from_above_itself(fo
     assert owncode.load("helpers.deep.mine:Mine").sha256
 
 
+@pytest.mark.parametrize("place", ["mine.py", "bare.deep.mine:Mine"])
+def test_packages_without_an_init_are_found_before_they_are_loaded(folder, place):
+    inner = folder / "bare" / "deep"
+    inner.mkdir(parents=True)
+    (inner / "numbers.py").write_text("SCALE = 8.0\n")
+    text = CODE.format(at_the_top="SCALE = 8.0", within="from bare.deep.numbers import SCALE", scale="SCALE")
+    for file in (folder / "mine.py", inner / "mine.py"):
+        file.write_text(text)
+    first = owncode.load(place).sha256
+    (inner / "numbers.py").write_text("SCALE = 0.05\n")
+    if place == "mine.py":  # a module is loaded once
+        assert owncode.load(place).sha256 != first
+    assert inner / "numbers.py" in owncode.sources(folder / "mine.py", text.encode())
+
+
 @pytest.mark.parametrize(
     ("name", "missing"),
     [

@@ -69,6 +69,13 @@ def test_an_object_is_audited(algorithm, claim, verdict):
     assert f"{type(algorithm).__name__}: {verdict}." in str(found)
 
 
+@dataclass(frozen=True)
+class WithHorizon(Mine):
+    @property
+    def horizon(self):
+        return self.rounds
+
+
 def test_what_is_wrong_is_said_before_anything_runs():
     for algorithm, options, says in (
         (Mine, {}, "is the class; allowed: an object"),
@@ -86,6 +93,7 @@ def test_what_is_wrong_is_said_before_anything_runs():
             "algorithm.rounds = 0: an agent of Mine is never active: nothing is sent; allowed: >= 1",
         ),
         (Mine(rounds="4"), {}, "algorithm.rounds = '4': not an integer"),
+        (WithHorizon(rounds="4"), {}, "algorithm.rounds = '4': not an integer; allowed: an integer"),
         (Mine(scale="x"), {}, "algorithm.scale = 'x': is a text; allowed: a number"),
         (
             Mine(scale=0.0),
@@ -170,6 +178,17 @@ def test_options_are_those_of_the_command():
     assert found.audit.search is None
     with pytest.raises(ScenarioError, match="agnts"):
         scenarios.audit(Mine(), None, "topology.agnts=4")
+
+
+def test_views_that_are_requested_are_there_and_are_told():
+    options = ("audit.search=null", "audit.views=links", "audit.adjacency={change: 1.0}")
+    found = scenarios.audit(Mine(), None, *options, trials=50)
+    assert {one.kind for one in found.views.views} == {"link"}
+    told = f"The claim is refuted for none of {len(found.views.views)} views."
+    for shown in (str(found), found._repr_html_()):
+        assert told in shown
+        assert "Exact ε at" not in shown
+    assert found.prices is None
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from netsim.errors import DeadlockError, TranscriptError
+from netsim.simulation import Simulation
 from netsim.transcript import Transcript
 from netsim.transcript.stored import StreamedTranscript
 from scenarios.schema.load import parse
@@ -158,6 +160,24 @@ def test_a_killed_command_leaves_a_prefix_of_the_complete_run(tmp_path):
     assert "not closed" in left.note
     assert len(left) > 2_000
     assert begins_as_the_complete_run(left, tmp_path / "whole")
+
+
+def test_many_rows_of_a_run_that_somebody_ended_stay_in_the_spool(tmp_path, monkeypatch):
+    run = Simulation.run
+
+    def ended(self, watch=None, **options):
+        return replace(run(self, watch, **options), interrupted=True)
+
+    monkeypatch.setattr(Simulation, "run", ended)
+    names = []
+    for most in (3, 10**6):
+        monkeypatch.setattr("scenarios.stages.outputs.LEFT", most)
+        folder, _ = ran(tmp_path / str(most))
+        names.append({path.name for path in folder.glob("transcript*")})
+    assert names == [{"transcript-walk"}, {"transcript-walk.parquet"}]
+    whole = Transcript.read(tmp_path / str(10**6) / "out" / "transcript-walk.parquet")
+    left = StreamedTranscript.open(tmp_path / "3" / "out" / "transcript-walk" / "eavesdropper.spool")
+    assert flat(left.replica(0)) == flat(whole)
 
 
 @pytest.mark.slow

@@ -529,6 +529,15 @@ def test_whether_a_claim_is_of_any_change_is_asked_of_its_formula():
     simulation = replace(subject.simulation, algorithm=Growing(**vars(subject.simulation.algorithm)))
     grown = simulation.claim(experiment.adjacency, ROUNDS, 0.0)
     assert not holds_for_any_change(replace(subject, simulation=simulation), grown, ROUNDS)
+
+    class Refusing(type(subject.simulation.algorithm)):
+        def claim(self, adjacency, setting, delta):
+            if adjacency.gradient_change > 10:
+                raise ValueError("no such change")
+            return super().claim(adjacency, setting, delta)
+
+    simulation = replace(subject.simulation, algorithm=Refusing(**vars(subject.simulation.algorithm)))
+    assert not holds_for_any_change(replace(subject, simulation=simulation), claim, ROUNDS)
     # a number that was claimed by hand is of all data, unless the scenario says by how much a gradient changes
     assert holds_for_any_change(*made("Sound", 4.0)[1:], ROUNDS)
     assert not holds_for_any_change(*made("Sound", 4.0, adjacency={"change": 2.0})[1:], ROUNDS)
