@@ -181,8 +181,7 @@ def _check(
         algorithms = f"{len(first.subjects)} algorithm{'s' * (len(first.subjects) > 1)}"
         terminal.line(
             f"{spec.name}: can be run: {several}{algorithms} on a {first.topology.name}, "
-            f"{first.dataset.records} records. {plan.ahead}",
-            whole=not console.is_terminal,  # one line for a program, lines of words for a reader
+            f"{first.dataset.records} records. {plan.ahead}"
         )
     raise typer.Exit(status)
 

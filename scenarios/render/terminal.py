@@ -58,6 +58,11 @@ class _Console(Console):
     agents: Sequence[str] = ()
     """The agents' names, within `naming`."""
 
+    @property
+    def has_reader(self) -> bool:
+        """Whether somebody reads it at a width that is known, and not a program."""
+        return self.is_terminal or "COLUMNS" in os.environ
+
     @contextmanager
     def naming(self, agents: Sequence[str]) -> Generator[None]:
         """Within, texts have the agents' names, where a file gives them some, behind the numbers."""
@@ -122,10 +127,10 @@ def write_result(found: object) -> None:
 
 
 def line(text: str, *, style: str | None = None, whole: bool = False) -> None:
-    """A plain sentence on the standard output, in lines as wide as the terminal; `whole`: in one, to copy from or for
-    a program. Its indentation is that of all its lines."""
-    if whole or not text.startswith(" "):
-        console.print(text, style=style, highlight=False, markup=False, soft_wrap=whole)
+    """A plain sentence on the standard output: for a reader in lines as wide as the terminal, all indented alike;
+    `whole`, to copy from, and for a program in one."""
+    if whole or not console.has_reader or not text.startswith(" "):
+        console.print(text, style=style, highlight=False, markup=False, soft_wrap=whole or not console.has_reader)
         return
     words = Text(named(text.strip(), console.agents), style or "")
     console.print(Padding(words, (0, 0, 0, len(text) - len(text.lstrip())), expand=False))

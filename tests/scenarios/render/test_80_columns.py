@@ -26,6 +26,7 @@ def narrow(monkeypatch):
     monkeypatch.setattr(command, "console", console)
     monkeypatch.setattr(verdicts, "console", console)
     monkeypatch.setattr(terminal, "console", console)
+    monkeypatch.setenv("COLUMNS", "80")  # there is a reader
     return out
 
 
@@ -151,6 +152,12 @@ def test_a_sentence_is_broken_between_words_and_keeps_its_indentation(narrow):
     *broken, command = (line.rstrip() for line in narrow.getvalue().splitlines())
     assert broken == ["  one word after the other until the", "  line is full and then some more of", "  them"]
     assert command.endswith("this=that")
+
+
+def test_a_sentence_is_one_line_for_a_program(narrow, monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    terminal.line("  word" * 30)
+    assert len(narrow.getvalue().splitlines()) == 1
 
 
 @pytest.mark.parametrize("width", [40, 80])
