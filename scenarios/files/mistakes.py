@@ -193,7 +193,7 @@ class _Mistakes:
             wanted = WANTED.get(kind.removesuffix("_type").removesuffix("_parsing"), str(error["msg"]))
             hint = _alone_in(value, models) if wanted == WANTED["model"] else ""
             return (f"wrong type: a number{hint}" if hint else _of_the_wrong_type(value, wanted)), wanted
-        return str(error["msg"]).removeprefix("Value error, "), ""
+        return str(error["msg"]).removeprefix("Value error, "), str(context.get("allowed", ""))
 
     def _of_another(self, keys: Sequence[Key]) -> str:
         """That a field is one of another kind than the tag beside it names, and which tag that is."""
