@@ -50,8 +50,8 @@ SWEEPS = {
     "sweep: seeds, and no such file": (
         "scenario: nosuch.yaml\ngrid:\n  seed: [1, 2]\n",
         "sweep.yaml:1: scenario = 'nosuch.yaml': no such file, and no shipped scenario of this name; allowed: a "
-        "path, or a name that `netsim list` shows\nsweep.yaml:3: grid.seed = [1, 2]: the scenario's seed is varied by "
-        "repeats; allowed: `repeats: N`, for N seeds from the scenario's on",
+        "path, or a name that `netsim list` shows\nsweep.yaml:3: grid.seed = [1, 2]: the scenario's seed is varied "
+        "by repeats; allowed: `repeats: N`, for N seeds from the scenario's on",
     ),
     "sweep: a field of the scenario": (
         "scenario: small\naudit: null\n",
