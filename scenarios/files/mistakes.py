@@ -400,7 +400,7 @@ TRUTHS = {
 }  # fmt: skip
 """Truth values of YAML 1.1, which are text in YAML 1.2, and texts that are to be one."""
 
-SAID = {"data": "reconstruct", "records": "reconstruct"}
+SAID = {"data": "reconstruct", "records": "reconstruct", "target": "label"}
 """Names by which people look for a field."""
 RENAMED = {"meddlers": "active_adversaries", "told_state": "sent_state", "last_heard": "last_received"}
 """Fields and words of files of version 0.1, and what they are called now."""
