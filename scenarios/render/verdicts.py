@@ -148,7 +148,7 @@ def _print_terms(rows: Sequence[tuple[str, ...]]) -> None:
     """Terms beside what is said of them; on a narrow terminal, before it."""
     if console.width < _TABLED:
         for term, *rest in rows:
-            text = f"[dim]{escape(term)}:[/] {escape(' '.join(rest))}"
+            text = f"[dim]{escape(term)}:[/] {escape(', '.join(rest))}"
             console.print(Padding(text, (0, 0, 0, 2)), highlight=False)
         return
     grid = Table(box=None, padding=(0, 1, 0, 0), show_header=False)
