@@ -451,7 +451,8 @@ def _by_set(transcripts: int, lower: float, claim: Claim, confidence: float) -> 
     above = "above" if exceeds(lower, claim.epsilon) else "not above"
     return (
         f"{plural(transcripts, 'transcript')} prove{'s' * (transcripts == 1)} ε ≥ {show(lower, 6)} "
-        f"at {show(confidence, 4)} confidence, {above} the claimed ε = {show(claim.epsilon, 4)} at δ = {show(claim.delta)}, if they are the first that the seed drew."
+        f"at {show(confidence, 4)} confidence, {above} the claimed ε = {show(claim.epsilon, 4)} "
+        f"at δ = {show(claim.delta)}, if they are the first that the seed drew."
     )
 
 

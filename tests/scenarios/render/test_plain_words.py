@@ -215,8 +215,8 @@ def test_a_claim_that_was_not_audited_is_shown(printed):
     results["algorithms"][0] |= {"audit": refused, "audit_status": "refused", "budget": BUDGET}
     found = tree(results)
     assert findings.claimed(found.algorithms[0]) == 1.5
-    for width, mark in ((40, ":"), (80, "")):
-        assert f"The claim ε = 1.5 was not tested. ε claimed{mark} 1.5 " in " ".join(printed(found, width).split())
+    for width, number in ((40, ": 1.5,"), (80, " 1.5 ")):
+        assert f"The claim ε = 1.5 was not tested. ε claimed{number}" in " ".join(printed(found, width).split())
     assert verdicts.epsilon_columns(found.algorithms)[0].cells == ["1.5"]
     assert re.search(r"1\.5\s*</dd>", page(found))
 
