@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
 from netsim.errors import ScenarioError
 from scenarios.cli.options import Settings, bounded, command, dated_folder, given, of_folder, of_run, refuse, repeated
@@ -257,13 +255,13 @@ def _print(comparison: "Comparison") -> None:
         if not comparison.differences:
             line("The scenarios are the same in every field.")
         else:
-            differences = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-            for name in ("field", *(escape(run.label) for run in comparison.runs)):
-                differences.add_column(name, overflow="fold")
-            for one in comparison.differences:
-                cells = [MISSING if value is ABSENT else escape(setting(value)) for value in one.values]
-                differences.add_row(escape(one.field), *cells)
-            console.print(differences)
+            fields = [Column("field", [escape(one.field) for one in comparison.differences])]
+            for k, run in enumerate(comparison.runs):
+                values = [one.values[k] for one in comparison.differences]
+                cells = [MISSING if value is ABSENT else escape(setting(value)) for value in values]
+                fields.append(Column(run.label, cells))
+            for table in stacked(fields, console):
+                console.print(table)
     for one in comparison.against:
         console.print(f"[bold]{escape(one.other)}[/] against {escape(one.base)}:", highlight=False)
         compared = against_words(one)
