@@ -29,13 +29,13 @@ def half_square(x: Array) -> Array:
     return 0.5 * np.einsum("rd,rd->r", x, x)
 
 
-def sampled(indices: ArrayLike, records: int) -> NDArray[np.int64]:
-    """Positions of records, one or more, repeats allowed."""
+def sampled(indices: ArrayLike, records: int, name: str = "indices") -> NDArray[np.int64]:
+    """Positions of records, one or more, repeats allowed; an argument of that `name`."""
     chosen = np.asarray(indices)
     if chosen.dtype.kind not in "iu" or chosen.ndim != 1 or not chosen.size:
-        raise ScenarioError("indices", indices, "not a list of positions", "one integer or more")
+        raise ScenarioError(name, indices, "not a list of positions", "one integer or more")
     if chosen.min() < 0 or chosen.max() >= records:
-        raise ScenarioError("indices", indices, "out of range", f"0 to {records - 1}")
+        raise ScenarioError(name, indices, "out of range", f"0 to {records - 1}")
     return chosen.astype(np.int64)
 
 
@@ -136,7 +136,7 @@ class OfRecords:
 
     def batch(self, indices: ArrayLike) -> Self:
         """The same loss on these records only, a record named twice counting twice: the mean over the batch."""
-        chosen = sampled(indices, self.records)
+        chosen = sampled(indices, self.records, "batch")
         return self.with_records(self.features[chosen], getattr(self, self.answers)[chosen])
 
 

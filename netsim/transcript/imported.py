@@ -133,7 +133,9 @@ class _Reader:
             raise ScenarioError("columns", ", ".join(row), why, allowed, str(self.path), 1)
 
     def _wrong(self, name: str, value: object, problem: str, allowed: str, line: int) -> ScenarioError:
-        column = f"column {self.columns.get(name, name)!r}"
+        return self._of_column(f"column {self.columns.get(name, name)!r}", value, problem, allowed, line)
+
+    def _of_column(self, column: str, value: object, problem: str, allowed: str, line: int) -> ScenarioError:
         return ScenarioError(column, value, problem, allowed, str(self.path), line)
 
     def _cell(self, name: str, value: object, line: int) -> object:
@@ -164,24 +166,37 @@ class _Reader:
         names = {name: column for name, column in self.columns.items() if name not in COLUMNS}
         if not names:  # JSON lines of `netsim trace`, and CSV with a column value.NAME each
             taken = {self.columns.get(name, name) for name in COLUMNS} | {"from", "to"}
-            names = {key.removeprefix("value."): key for key in row if key not in taken}
+            alone = (key for key in row if key not in taken)
+            keys = dict.fromkeys(self._vector_of(key, row) for key in alone)
+            names = {key.removeprefix("value."): key for key in keys}
         found: dict[str, Array] = {}
         for name, column in names.items():
-            parts = [] if column in row else [row[one] for one in _together(column, row)]
-            given = row.get(column, parts)
+            parts = [] if column in row else _together(column, row)
+            given = row.get(column, [row[one] for one in parts])
+            said = f"columns {', '.join(map(repr, parts))}" if parts else f"column {column!r}"
             if given in ("", []) or given is None:
                 continue
             try:
                 value = np.array(_vector(given), dtype=np.float64)
             except (TypeError, ValueError):
-                raise self._wrong(name, given, "no vector", "numbers with blanks between them", line) from None
+                allowed = "a number each" if parts else "numbers with blanks between them"
+                raise self._of_column(said, given, "no vector", allowed, line) from None
             value = value.reshape(1, -1) if value.ndim < 2 else value
             if value.ndim != 2 or value.shape[1] != self.public.dimension:
                 allowed = f"{self.public.dimension} numbers, the dimension of the scenario"
-                raise self._wrong(name, given, f"has the shape {value.shape}", allowed, line)
+                raise self._of_column(said, given, f"has the shape {value.shape}", allowed, line)
             value.setflags(write=False)
             found[name] = value
         return found
+
+    def _vector_of(self, key: str, row: Row) -> str:
+        """The name of the vector of which a column has one number, as others beside it; else the column's own."""
+        match = re.fullmatch(_NUMBERED.format("(.*[^._\\[\\d])"), key)
+        if match is None or self.public.dimension == 1 or match[1] in row:
+            return key
+        several = _together(match[1], row)
+        single = all(isinstance(row[one], int | float) or not re.search(r"[\s;\[]", str(row[one])) for one in several)
+        return match[1] if single and len(several) > 1 else key
 
 
 def _together(column: str, row: Row) -> list[str]:

@@ -322,7 +322,9 @@ SHADES = "·░▒▓█"
 @command("views", "netsim views price-of-a-view", "netsim views price-of-a-view --listener 3 --out results/views")
 def _views(
     scenario: Scenario,
-    algorithm: Annotated[str | None, given(metavar="NAME", help="The algorithm. Default: the first.")] = None,
+    algorithm: Annotated[
+        str | None, given(metavar="NAME", help="The algorithm. Default: the first with noise.")
+    ] = None,
     listener: Annotated[int | None, bounded(0, None, help="Show the network as this agent sees it.")] = None,
     victim: Annotated[
         int | None, bounded(0, None, help="Whose data a coalition is after. Default: audit.agent, or agent 0.")
@@ -355,7 +357,9 @@ def _views(
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
         experiment = checked(load_scenario(scenario, option or []), part=True)
-        subject = experiment.subjects[0] if algorithm is None else experiment.subject(algorithm)
+        priced = [one for one in experiment.subjects if one.simulation.algorithm.noisy] or experiment.subjects
+        subject = priced[0] if algorithm is None else experiment.subject(algorithm)
+        named = "algorithms" if algorithm is None else "--algorithm"
         n, audit = experiment.topology.agents, experiment.scenario.audit
         after = victim if victim is not None else (audit.agent if audit else None) or 0
         for name, agent in (("--listener", listener), ("--victim", after)):
@@ -364,7 +368,7 @@ def _views(
         if coalition >= n:
             raise ScenarioError("--coalition", coalition, "no such coalition", f"0 to {n - 1}")
         if not subject.simulation.algorithm.noisy:  # a run of it may take its time
-            raise _unpriced(experiment, subject, AttackError("nothing has noise"))
+            raise _unpriced(experiment, subject, AttackError("nothing has noise"), named)
         spec = ViewsSpec(exact=["pairs"], coalition=coalition or None)
         with Bars(terminal.problems) as bars:
             bars.begin(f"{subject.spec.name}: exact ε of views", 1)
@@ -373,7 +377,7 @@ def _views(
                     subject.simulation, spec, after, experiment.adjacency, subject.delta, progress=bars
                 )
             except AttackError as error:
-                raise _unpriced(experiment, subject, error) from error
+                raise _unpriced(experiment, subject, error, named) from error
     except NetsimError as error:
         terminal.fail(error, status=terminal.WRONG_INPUT, options={"algorithm": "--algorithm"}, as_json=as_json)
     except OSError as error:
@@ -392,15 +396,15 @@ def _views(
     raise typer.Exit(terminal.REFUTED if broken else terminal.DONE)
 
 
-def _unpriced(experiment: "Experiment", subject: "Subject", error: AttackError) -> ScenarioError:
-    """The error of an algorithm whose views have no price, and what would have one."""
+def _unpriced(experiment: "Experiment", subject: "Subject", error: AttackError, field: str) -> ScenarioError:
+    """The error of an algorithm whose views have no price, and what would have one; `field` named it."""
     noisy = [repr(one.spec.name) for one in experiment.subjects if one.simulation.algorithm.noisy]
     here = f" (here {' or '.join(noisy)})" if noisy and not subject.simulation.algorithm.noisy else ""
     allowed = (
         f"an algorithm with noise{here}, on quadratic objectives (problem.kind: ridge, audit.adjacency: "
         "{change: 1}), with clipped gradients, or gossip; `netsim views price-of-a-view` has one"
     )
-    return ScenarioError("--algorithm", subject.spec.name, f"has no price of its views: {error}", allowed)
+    return ScenarioError(field, subject.spec.name, f"has no price of its views: {error}", allowed)
 
 
 def _needed(found: "ViewPrices", experiment: "Experiment") -> list[str]:
@@ -427,37 +431,36 @@ def _print(
     pairs, name = found.pairs, subject.spec.name
     assert pairs is not None
     n = len(pairs.upper)
-    if _by_victim(pairs) is None:
+    if (most := _by_victim(pairs)) is None:
         terminal.line(f"{name}: ε at δ = {show(found.delta)} of each victim (row) at each listener (column)")
     else:
-        terminal.line(f"{name}: no listener has an exact ε of its own, at δ = {show(found.delta)}")
+        why = found.conditions[0].partition(": ")[2]
+        terminal.line(f"{name}: no listener has an exact ε of its own, at δ = {show(found.delta)}: {why}.")
     if pure:
         why = "The algorithm claims at δ = 0, where a Gaussian view has no ε"
-        terminal.line(f"{why}: taken is {show(found.delta)}. At δ = 0 ε is no less.", soft_wrap=False)
+        terminal.line(f"{why}: taken is {show(found.delta)}. At δ = 0 ε is no less.")
     if found.unbounded is not None:
         terminal.line(f"Nothing bounds all pairs: {found.unbounded}.")
     if found.unpriced_code is not None:
-        terminal.line(found.unpriced_code, soft_wrap=False)
-    if (most := _by_victim(pairs)) is not None:
+        terminal.line(found.unpriced_code)
+    if most is not None:
         _print_bounds(found, most, needed)
         return
     if n <= MOST_COLUMNS:
-        table = Table(box=None, padding=(0, 1))
-        for head in ("", *map(str, range(n))):
-            table.add_column(head, justify="right")
-        for u, (low, high) in enumerate(zip(pairs.lower, pairs.upper, strict=True)):
-            cells = ("" if u == v else between((low[v], high[v])) for v in range(n))
-            table.add_row(f"[bold]{u}[/]", *cells)
-        terminal.console.print(table)
+        cells = [
+            ["" if u == v else between((pairs.lower[u][v], pairs.upper[u][v])) for u in range(n)] for v in range(n)
+        ]
+        _print_columns(("", *map(str, range(n))), ([f"[bold]{u}[/]" for u in range(n)], *cells))
     else:
         shade = _shades([e for row in pairs.upper for e in row])
         for u, row in enumerate(pairs.upper):
             text = "".join(" " if u == v else shade(e) for v, e in enumerate(row))
             terminal.console.print(f"{u:4} {text}", highlight=False, no_wrap=True, crop=True)
-    table = Table("hops", "pairs", "least ε", "median", "largest", box=None, padding=(0, 2))
-    for hops, some in by_hops(pairs):
-        table.add_row(str(hops), f"{len(some):,}", *map(between, (some[0], some[len(some) // 2], some[-1])))
-    terminal.console.print(table)
+    far = [
+        (str(hops), f"{len(some):,}", *map(between, (some[0], some[len(some) // 2], some[-1])))
+        for hops, some in by_hops(pairs)
+    ]
+    _print_columns(("hops", "pairs", "least ε", "median", "largest"), list(zip(*far, strict=True)))
     for one in found.views:
         words = f"{one.name.capitalize()} learns of agent {found.agent}: ε = {between(one.all_pairs or one.pair)}"
         terminal.line(words if one.refused is None else f"{words} ({one.refused})")
@@ -472,7 +475,13 @@ def _print(
             table.add_row(str(hops), "   ".join(ends))
         terminal.console.print(table)
     for text in ("It rests on:", *(f"• {one}" for one in found.conditions)):
-        terminal.line(text, soft_wrap=False)
+        terminal.line(text)
+
+
+def _print_columns(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    columns = [terminal.Column(*one, right=True, whole=True) for one in zip(heads, cells, strict=True)]
+    for table in terminal.stacked(columns, terminal.console):
+        terminal.console.print(table)
 
 
 def _by_victim(pairs: "ViewPrices.PairPrices") -> list[float] | None:
@@ -497,16 +506,14 @@ def _print_bounds(found: "ViewPrices", most: list[float], needed: Sequence[str])
             for u, one in enumerate(most)
         )
     )
-    why, *others = found.conditions
     ways = "; or ".join([*([", ".join(needed)] if needed else []), "gossip after noise"])
     for text in (
         f"Known is what who sees all that an agent sends learns at most, of {each}.",
-        f"Why: {why.partition(': ')[2]}.",
         f"To get an exact ε of each pair: {ways}. An example: netsim views price-of-a-view",
         "It rests on:",
-        *(f"• {one}" for one in others),
+        *(f"• {one}" for one in found.conditions[1:]),
     ):
-        terminal.line(text, soft_wrap=False)
+        terminal.line(text)
 
 
 def _shades(values: list[float]) -> Callable[[float], str]:

@@ -159,7 +159,7 @@ def _list(folder: Path, as_json: bool) -> NoReturn:
     if sheet is not None:
         line(_words(sheet))
     else:
-        line(f"Begin with: {program()} challenge {CHALLENGES[0].name} --student YOUR-NAME")
+        line(f"Begin with: {program()} challenge {CHALLENGES[0].name} --student YOUR-NAME", whole=True)
     raise typer.Exit(DONE)
 
 
@@ -205,16 +205,16 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, live: bo
     if as_json:
         write_document({"folder": str(out), "challenges": [asdict(one) for one in shown]})
     elif name == ALL:
-        line(f"{len(shown)} challenges of {shown[0].student} in {out}")
+        line(f"{len(shown)} challenges of {shown[0].student} in {out}", whole=True)
     else:
         one = shown[0]
         line(visible(f"{chosen[0].title}\n\n{one.question}\n"))
         files = [*(f"{each}.parquet" for each in one.recordings), "public.yaml", folder.README]
         files += [folder.CAPTURE] if (out / name / folder.CAPTURE).exists() else []
-        line(f"In {out / name}: {', '.join(files)}")
+        line(f"In {out / name}: {', '.join(files)}", whole=True)
         place = "" if out == Path(FOLDER) else f" --out {shlex.quote(str(out))}"
-        line(f"Answer:  {program()} challenge {name}{place} --answer …   ({visible(one.form)})")
-        line(f"Hints:   {program()} challenge {name}{place} --hint   ({len(chosen[0].hints)}, counted)")
+        line(f"Answer:  {program()} challenge {name}{place} --answer …   ({visible(one.form)})", whole=True)
+        line(f"Hints:   {program()} challenge {name}{place} --hint   ({len(chosen[0].hints)}, counted)", whole=True)
         _print_hints(chosen[0], own.standing(name).hints)
     raise typer.Exit(DONE)
 
@@ -345,7 +345,7 @@ def _check(paths: Sequence[Path], key: bytes, lessons: Path | None, as_json: boo
         if (same := next((there for other, there in read if other == one), None)) is not None:
             rows.append({"file": str(path), "same_as": str(same)})
             if not as_json:
-                line(f"{shown}: the same sheet as {_quoted(same)}")
+                line(f"{shown}: the same sheet as {_quoted(same)}", whole=True)
             continue
         another = next((there for other, there in read if other.student == one.student), None)
         read.append((one, path))
@@ -358,11 +358,11 @@ def _check(paths: Sequence[Path], key: bytes, lessons: Path | None, as_json: boo
         row = {**_summary(one), "file": str(path), "holds": not wrong, "faults": wrong, "another_sheet": other}
         rows.append(row | ({"to_look_at": unread} if one.answers else {}))
         if not as_json:
-            line(f"{shown}: {'DOES NOT HOLD' if wrong else 'holds'}. {_words(one)}")
+            line(f"{shown}: {'DOES NOT HOLD' if wrong else 'holds'}. {_words(one)}", whole=True)
             if another is not None:
-                line(f"  another sheet of this student: {_quoted(another)}")
+                line(f"  another sheet of this student: {_quoted(another)}", whole=True)
             for each in [*unread, *wrong[:_MOST]]:
-                line(f"  {each}")
+                line(f"  {each}", whole=True)
             if len(wrong) > _MOST:
                 line(f"  … and {len(wrong) - _MOST} more (--json lists them)")
     if as_json:

@@ -241,16 +241,16 @@ def _key(lessons: Sequence[Lesson], place: str | None, as_json: bool) -> None:
         if as_json:
             continue
         where = one.name if one.path.parent == SHIPPED else place or one.name
-        line(f"# {one.title}\n\nnetsim lab {where}\n")
+        line(f"# {one.title}\n\nnetsim lab {where}\n", whole=True)
         at: Mapping[str, object] = {}
         for each in solved:
             if each.at != at:
-                line(f"## {', '.join(f'{name}: {_written(value)}' for name, value in each.at.items())}\n")
+                line(f"## {', '.join(f'{name}: {_written(value)}' for name, value in each.at.items())}\n", whole=True)
             at = each.at
             settings = [f"{name}: {_written(value)}" for name, value in (each.settings or {}).items()]
             ask = f"{each.ask}\n" + ("\nOne of these:\n" if len(each.answers) > 1 else "")
-            line("\n".join([ask, *(f"- {answer}" for answer in (*each.answers, *settings))]))
-            line(f"\n{each.why}\n")
+            line("\n".join([ask, *(f"- {answer}" for answer in (*each.answers, *settings))]), whole=True)
+            line(f"\n{each.why}\n", whole=True)
     if as_json:
         write_document({"version": version("netsim-lab"), "lessons": rows})
 
@@ -271,7 +271,7 @@ def _copy(lessons: list[Lesson], folder: Path) -> list[Path]:
             kept = target.exists()
             if not kept:
                 target.write_text(one.path.read_text(encoding="utf-8"), encoding="utf-8")
-            line(f"{target} is there already, and was kept" if kept else str(target))
+            line(f"{target} is there already, and was kept" if kept else str(target), whole=True)
     except OSError as error:
         why = f"cannot be written ({error.strerror or error})"
         raise ScenarioError("--copy", str(folder), why, "a folder to write to") from None

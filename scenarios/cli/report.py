@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
 from netsim.errors import ScenarioError
 from scenarios.cli.options import Settings, bounded, command, dated_folder, given, of_folder, of_run, refuse, repeated
@@ -117,7 +115,7 @@ def _report(
     if len(pages) > 1:
         console.print(f"and {len(pages) - 1} of its variants", highlight=False)
     for one in lines:
-        line(one)
+        line(one, whole=True)
     if show and not webbrowser.open(pages[0].absolute().as_uri()):
         fail(ScenarioError("--open", str(pages[0]), "no browser was found", "open the file by hand"))
 
@@ -232,7 +230,7 @@ def _compare(
 def _print(comparison: "Comparison") -> None:
     from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES
     from scenarios.render.page.several import against_words, run_cells
-    from scenarios.render.terminal import Column, fitted
+    from scenarios.render.terminal import Column, stacked
     from scenarios.render.verdicts import coloured, epsilon_columns
     from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import MISSING, setting, show
@@ -242,13 +240,14 @@ def _print(comparison: "Comparison") -> None:
     entries = [one.entry for one in comparison.subjects]
     names = Column("algorithm", [escape(one.label) for one in comparison.subjects], at_least=16)
     deltas = [show(one.audit.claim.delta) if isinstance(one.audit, AuditResult) else MISSING for one in entries]
-    columns = [names, *epsilon_columns(entries), Column("δ", deltas, right=True, whole=True, spared=1)]
-    console.print(fitted([*columns, Column("verdict", list(map(coloured, entries)), whole=True)], console))
+    columns = [names, *epsilon_columns(entries), Column("δ", deltas, right=True, whole=True)]
+    columns.append(Column("verdict", list(map(coloured, entries)), whole=True))
     rows = [[cells[0].partition(" [")[0], *cells[2:7]] for cells in map(run_cells, comparison.subjects)]
     heads = ("final error", "inferred", "their error", "Θ", "messages", "bytes")
-    found = zip(heads, zip(*rows, strict=True), range(6), strict=True)
-    costs = [Column(head, cells, right=True, whole=True, spared=k and 7 - k) for head, cells, k in found]
-    console.print(fitted([names, *costs], console))
+    found = zip(heads, zip(*rows, strict=True), strict=True)
+    costs = [names, *(Column(head, cells, right=True, whole=True) for head, cells in found)]
+    for table in (*stacked(columns, console), *stacked(costs, console)):
+        console.print(table)
     if len(comparison.runs) > 1:
         if comparison.unrecorded:
             names = ", ".join(comparison.unrecorded)
@@ -256,13 +255,13 @@ def _print(comparison: "Comparison") -> None:
         if not comparison.differences:
             line("The scenarios are the same in every field.")
         else:
-            differences = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-            for name in ("field", *(escape(run.label) for run in comparison.runs)):
-                differences.add_column(name, overflow="fold")
-            for one in comparison.differences:
-                cells = [MISSING if value is ABSENT else escape(setting(value)) for value in one.values]
-                differences.add_row(escape(one.field), *cells)
-            console.print(differences)
+            fields = [Column("field", [escape(one.field) for one in comparison.differences])]
+            for k, run in enumerate(comparison.runs):
+                values = [one.values[k] for one in comparison.differences]
+                cells = [MISSING if value is ABSENT else escape(setting(value)) for value in values]
+                fields.append(Column(run.label, cells))
+            for table in stacked(fields, console):
+                console.print(table)
     for one in comparison.against:
         console.print(f"[bold]{escape(one.other)}[/] against {escape(one.base)}:", highlight=False)
         compared = against_words(one)
@@ -388,7 +387,7 @@ def _trace(
         traced = Traced.open(place, algorithm, by, shown_replica)
         rows = traced.rows
         if pcapng is not None:
-            line(f"{traced.export(pcapng, shown_replica, at):,} packets in {pcapng}")
+            line(f"{traced.export(pcapng, shown_replica, at):,} packets in {pcapng}", whole=True)
         elif summary:
             totals = Totals.of(rows)
             if as_json:

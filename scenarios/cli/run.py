@@ -181,8 +181,7 @@ def _check(
         algorithms = f"{len(first.subjects)} algorithm{'s' * (len(first.subjects) > 1)}"
         terminal.line(
             f"{spec.name}: can be run: {several}{algorithms} on a {first.topology.name}, "
-            f"{first.dataset.records} records. {plan.ahead}",
-            soft_wrap=not console.is_terminal,  # one line for a program, lines of words for a reader
+            f"{first.dataset.records} records. {plan.ahead}"
         )
     raise typer.Exit(status)
 
@@ -312,7 +311,7 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
             *(column(name, HEADS.get(name, name), whole=True, spared=rank) for name, rank in shown),
         ]
         if len(several) > 1:
-            terminal.line(str(algorithm), style="bold", soft_wrap=False)
+            terminal.line(str(algorithm), style="bold")
         console.print(fitted(columns, console))
     if (more := len(rows) - len(several) * (MOST // max(1, len(several)))) > 0:
         console.print(f"{more} more rows are in the table.")

@@ -23,6 +23,7 @@ from scenarios.render.terminal import (
     WRONG_INPUT,
     console,
     fail,
+    line,
     problems,
     remark,
     visible,
@@ -137,13 +138,13 @@ def _prove(file: Path, out: Path | None, as_json: bool, trusted: bool) -> NoRetu
     if as_json:
         write_document({"proven": proven, "says": says})
     else:
-        console.print(f"{'Proven' if proven else 'Not proven'}: {escape(says)}", highlight=False, soft_wrap=True)
+        line(f"{'Proven' if proven else 'Not proven'}: {says}")
     raise typer.Exit(REFUTED if proven else DONE)
 
 
 def _print(found: "Confirmation", every: bool) -> None:
     def say(text: str) -> None:
-        console.print(brief(text), highlight=False, soft_wrap=True)
+        console.print(brief(text), highlight=False, soft_wrap=not console.has_reader)
 
     file = found.file
     if not file.intact:

@@ -193,7 +193,7 @@ class _Mistakes:
             wanted = WANTED.get(kind.removesuffix("_type").removesuffix("_parsing"), str(error["msg"]))
             hint = _alone_in(value, models) if wanted == WANTED["model"] else ""
             return (f"wrong type: a number{hint}" if hint else _of_the_wrong_type(value, wanted)), wanted
-        return str(error["msg"]).removeprefix("Value error, "), ""
+        return str(error["msg"]).removeprefix("Value error, "), str(context.get("allowed", ""))
 
     def _of_another(self, keys: Sequence[Key]) -> str:
         """That a field is one of another kind than the tag beside it names, and which tag that is."""
@@ -400,7 +400,7 @@ TRUTHS = {
 }  # fmt: skip
 """Truth values of YAML 1.1, which are text in YAML 1.2, and texts that are to be one."""
 
-SAID = {"data": "reconstruct", "records": "reconstruct"}
+SAID = {"data": "reconstruct", "records": "reconstruct", "target": "label"}
 """Names by which people look for a field."""
 RENAMED = {"meddlers": "active_adversaries", "told_state": "sent_state", "last_heard": "last_received"}
 """Fields and words of files of version 0.1, and what they are called now."""

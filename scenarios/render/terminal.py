@@ -8,7 +8,7 @@ import shutil
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError, brief, meant, short, together
 from netsim.memory import allowed, shown
@@ -56,6 +57,11 @@ class _Console(Console):
 
     agents: Sequence[str] = ()
     """The agents' names, within `naming`."""
+
+    @property
+    def has_reader(self) -> bool:
+        """Whether somebody reads it at a width that is known, and not a program."""
+        return self.is_terminal or "COLUMNS" in os.environ
 
     @contextmanager
     def naming(self, agents: Sequence[str]) -> Generator[None]:
@@ -120,9 +126,14 @@ def write_result(found: object) -> None:
     write_document(plain(found))
 
 
-def line(text: str, *, style: str | None = None, soft_wrap: bool = True) -> None:
-    """A plain sentence on the standard output."""
-    console.print(text, style=style, highlight=False, markup=False, soft_wrap=soft_wrap)
+def line(text: str, *, style: str | None = None, whole: bool = False) -> None:
+    """A plain sentence on the standard output: for a reader in lines as wide as the terminal, all indented alike;
+    `whole`, to copy from, and for a program in one."""
+    if whole or not console.has_reader or not text.startswith(" "):
+        console.print(text, style=style, highlight=False, markup=False, soft_wrap=whole or not console.has_reader)
+        return
+    words = Text(named(text.strip(), console.agents), style or "")
+    console.print(Padding(words, (0, 0, 0, len(text) - len(text.lstrip())), expand=False))
 
 
 def remark(text: str) -> None:
@@ -164,18 +175,18 @@ def _called(name: str, own: Path) -> str:
 
 def print_steps(head: str, steps: Iterable[tuple[str, str]]) -> None:
     """What to do next: each step in words, and its command, if any, on a line of its own, to copy."""
-    line(head, style="bold", soft_wrap=False)
+    line(head, style="bold")
     for words, step in steps:
         console.print(Padding(f"{escape(words)}{':' * bool(step)}", (0, 0, 0, 2)), highlight=False)
         if step:
-            line(f"    {_called_here(step)}", style="bold")
+            line(f"    {_called_here(step)}", style="bold", whole=True)
 
 
 def print_page(folder: Path, *, verbose: bool = True) -> None:
     """The place of a run's page; not `verbose`: and how to see here what it has."""
     console.print(f"\nReport: [bold]{escape(str(folder / PAGE))}[/]", soft_wrap=True)
     if not verbose:
-        line("It opens in a browser and has all that was checked. Here --verbose prints it.", soft_wrap=False)
+        line("It opens in a browser and has all that was checked. Here --verbose prints it.")
 
 
 def interrupted(kept: str, command: str, *, anew: bool = False) -> None:
@@ -313,26 +324,47 @@ class Column:
 
 
 def fitted(columns: Sequence[Column], console: Console) -> Table:
-    """The table, without those columns that there is no room for."""
-    left = list(columns)
+    """The table, without those columns that there is no room for; these are named below it."""
+    left, gone = list(columns), set[str]()
     while True:
-        table, needed = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0)), 0
-        for one in left:
-            texts = [console.render_str(cell) for cell in (escape(one.head), *one.cells)]
-            longest = max(text.cell_len for text in texts)
-            word = max(cell_len(word) for text in texts for word in text.plain.split() or [""])
-            needed += 2 + (longest if one.whole else max(word, min(longest, one.at_least)))
-            table.add_column(
-                escape(one.head), justify="right" if one.right else "left", no_wrap=one.whole,
-                overflow="ellipsis" if one.whole else "fold", min_width=min(longest, one.at_least) or None,
-            )  # fmt: skip
-        for row in zip(*(one.cells for one in left), strict=True):
-            table.add_row(*row)
+        table, needed = _table(left, console)
         going = sorted((one for one in left if one.spared), key=lambda one: one.spared)
-        # rich's own measure of a table forgets the padding of a least width
-        if not going or needed + 1 <= console.width:
-            return table
+        if not going or needed <= console.width:
+            break
+        gone.add(going[0].head)
         left.remove(going[0])
+    if gone:
+        table.caption = f"No room for: {escape(', '.join(one.head for one in columns if one.head in gone))}"
+        table.caption_justify = "left"
+    return table
+
+
+def stacked(columns: Sequence[Column], console: Console) -> Iterator[Table]:
+    """All columns, in as many tables as that takes, each of which begins with the first of them."""
+    first, *others = columns
+    while others:
+        count = len(others)
+        while count > 1 and _table([first, *others[:count]], console)[1] > console.width:
+            count -= 1
+        yield _table([first, *others[:count]], console)[0]
+        others = others[count:]
+
+
+def _table(columns: Sequence[Column], console: Console) -> tuple[Table, int]:
+    """A table, and how wide it is at least."""
+    table, needed = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0)), 0
+    for one in columns:
+        texts = [console.render_str(cell) for cell in (escape(one.head), *one.cells)]
+        longest = max(text.cell_len for text in texts)
+        word = max(cell_len(word) for text in texts for word in text.plain.split() or [""])
+        needed += 2 + (longest if one.whole else max(word, min(longest, one.at_least)))
+        table.add_column(
+            escape(one.head), justify="right" if one.right else "left", no_wrap=one.whole,
+            overflow="ellipsis" if one.whole else "fold", min_width=min(longest, one.at_least) or None,
+        )  # fmt: skip
+    for row in zip(*(one.cells for one in columns), strict=True):
+        table.add_row(*row)
+    return table, needed + 1  # rich's own measure of a table forgets the padding of a least width
 
 
 def leaves(fields: Sequence[str], algorithms: Sequence[str] = ()) -> list[str]:

@@ -71,7 +71,7 @@ def print_results(results: Results, folder: Path, *, verbose: bool = False, alon
         else:
             _print_run(results, verbose, alone)
         if (paper := results.reproduction) is not None:
-            line(f"{paper.paper}, {paper.item}: {paper.outcome}. {paper.sentence}", soft_wrap=False)
+            line(f"{paper.paper}, {paper.item}: {paper.outcome}. {paper.sentence}")
         _print_steps(results, folder)
 
 
@@ -88,18 +88,18 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
         console.print(grid, highlight=False)
     marked = [coloured(one) + "*" * bool(one.outside_model) for one in results.algorithms]
     columns = [Column("algorithm", [escape(one.name) for one in results.algorithms], at_least=_NAME)]
-    columns += epsilon_columns(results.algorithms)
     tabled = console.width >= _TABLED and len(results.algorithms) > 1
     if len(results.algorithms) > 1:
+        columns += epsilon_columns(results.algorithms) if tabled else []  # else each is told with its algorithm
         console.print(fitted([*columns, Column("verdict", marked, whole=True)], console))
     if tabled and any(isinstance(one.audit, AuditResult) for one in results.algorithms):
         for name, words in plain_words.EPSILONS.items():
-            line(f"{name} is {words}.", style="dim", soft_wrap=False)
+            line(f"{name} is {words}.", style="dim")
     console.print()
     if any(entry.outside_model for entry in results.algorithms):
         line("* outside the paper's threat model: an active adversary interfered")
     if (listens := findings.auditor(results)) is not None:
-        line(listens, soft_wrap=False)
+        line(listens)
     for entry in results.algorithms:
         console.print()
         says = escape(plain_words.says(entry))
@@ -148,7 +148,7 @@ def _print_terms(rows: Sequence[tuple[str, ...]]) -> None:
     """Terms beside what is said of them; on a narrow terminal, before it."""
     if console.width < _TABLED:
         for term, *rest in rows:
-            text = f"[dim]{escape(term)}:[/] {escape(' '.join(rest))}"
+            text = f"[dim]{escape(term)}:[/] {escape(', '.join(rest))}"
             console.print(Padding(text, (0, 0, 0, 2)), highlight=False)
         return
     grid = Table(box=None, padding=(0, 1, 0, 0), show_header=False)
@@ -181,8 +181,7 @@ def _print_costs(results: Results) -> None:
         measure = results.scenario.measures.measure.replace("_", " ")
         line(
             f"Costs until the {measure} stayed at an accuracy. Θ: PLF, LCI, the most activations or rounds of one "
-            "agent; closed: rounds, or activations in all; bytes: all on the air; queries: of all agents.",
-            soft_wrap=False,
+            "agent; closed: rounds, or activations in all; bytes: all on the air; queries: of all agents."
         )
     missed: list[str] = []
     for name in dict.fromkeys(name for name, _, _ in rows):
@@ -190,7 +189,7 @@ def _print_costs(results: Results) -> None:
         none = not any(who == name for who, _, _ in reached)
         missed += [f"{name} ({'none' if none else ', '.join(some)})"] if none or some else []
     if missed:
-        line(f"Accuracies not reached: {'; '.join(missed)}.", soft_wrap=False)
+        line(f"Accuracies not reached: {'; '.join(missed)}.")
 
 
 def _print_steps(results: Results, folder: Path) -> None:
@@ -236,9 +235,11 @@ def print_recorded_attack(reports: Sequence[AttackReport]) -> None:
             line(f"  {one.refused}")
             continue
         several = "first replica" if one.replicas == 1 else f"{one.replicas} replicas"
-        line(f"  {one.rows:,} rows captured ({several}): {one.transcript}")
-        for text in _gradients(one.gradients) if one.gradients is not None else ():
-            line(f"  {text}")
+        line(f"  {one.rows:,} rows captured ({several}): {one.transcript}", whole=True)
+        if one.gradients is not None:
+            line(f"  {_gradients(one.gradients)}")
+            if one.gradients.estimates is not None and not one.gradients.refused:
+                line(f"  Estimates: {one.gradients.estimates}", whole=True)
         if one.truth is not None:
             why = one.truth.why_not
             if why == "not asked for":
@@ -257,18 +258,16 @@ def print_recorded_attack(reports: Sequence[AttackReport]) -> None:
             line(f"  {text}")
 
 
-def _gradients(found: KeptGradients) -> list[str]:
+def _gradients(found: KeptGradients) -> str:
     if found.refused:
-        return [f"No gradient was inferred: {found.refused}"]
+        return f"No gradient was inferred: {found.refused}"
     if found.queries is None:
         silent = (found.inferred or ()).count(0)
         of = f", of {silent} agents none" if silent else ""
-        first = f"{found.estimated:,} gradients estimated, {found.exact:,} of them exactly{of}."
-    else:
-        error = f"relative error: median {show(found.median)}, worst {show(found.worst)}"
-        public = f"({show(found.baseline)} for who knows only the public quadratic term)"
-        first = f"{found.estimated:,} of {found.queries:,} private gradients estimated; {error} {public}."
-    return [first, f"Estimates: {found.estimates}"]
+        return f"{found.estimated:,} gradients estimated, {found.exact:,} of them exactly{of}."
+    error = f"relative error: median {show(found.median)}, worst {show(found.worst)}"
+    public = f"({show(found.baseline)} for who knows only the public quadratic term)"
+    return f"{found.estimated:,} of {found.queries:,} private gradients estimated; {error} {public}."
 
 
 def _print_records(found: KeptRecords) -> None:

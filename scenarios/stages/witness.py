@@ -450,9 +450,9 @@ def _by_set(transcripts: int, lower: float, claim: Claim, confidence: float) -> 
     assert claim.epsilon is not None
     above = "above" if exceeds(lower, claim.epsilon) else "not above"
     return (
-        f"{plural(transcripts, 'transcript')} prove ε ≥ {show(lower, 6)} at {show(confidence, 4)} "
-        f"confidence, {above} the "
-        f"claimed ε = {show(claim.epsilon, 4)} at δ = {show(claim.delta)}, if they are the first that the seed drew."
+        f"{plural(transcripts, 'transcript')} prove{'s' * (transcripts == 1)} ε ≥ {show(lower, 6)} "
+        f"at {show(confidence, 4)} confidence, {above} the claimed ε = {show(claim.epsilon, 4)} "
+        f"at δ = {show(claim.delta)}, if they are the first that the seed drew."
     )
 
 

@@ -198,7 +198,8 @@ class WitnessFile(Model):
         drawn = f", draw {draw}" if draw else ""
         replicas = f"replica {self.replica}"
         if self.sample is not None:
-            replicas = f"the first {self.sample.get('transcripts')} transcripts"
+            count = self.sample.get("transcripts")
+            replicas = "the first transcript" if count == 1 else f"the first {count} transcripts"
         return f"world {self.world}, {chunk}, {replicas} of seed {self.scenario['seed']}{drawn}"
 
     def text(self) -> str:

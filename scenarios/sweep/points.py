@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, JsonValue, PrivateAttr, model_validator
+from pydantic import AfterValidator, Field, JsonValue, PrivateAttr, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import PydanticCustomError
 
 from netsim.bounds import Count
 from netsim.errors import ScenarioError, together
@@ -19,7 +20,9 @@ from scenarios.files import mistakes
 from scenarios.files.document import keys_of, place_of, plain, put
 from scenarios.files.library import library, placed, read_fields
 from scenarios.results.base import Setting
+from scenarios.results.numbers import setting
 from scenarios.schema.load import Located, load_scenario, validated, without_name
+from scenarios.schema.scenario import Scenario
 from scenarios.schema.spec import Finite, Index, Model, Positive, exported
 
 
@@ -76,6 +79,21 @@ class Choice(Model):
 Law = Annotated[Uniform | LogUniform | Choice, Field(discriminator="law")]
 
 
+def _mistake(problem: str, allowed: str) -> PydanticCustomError:
+    """A mistake in a field's value, and what is allowed there."""
+    return PydanticCustomError("sweep", "{problem}", {"problem": problem, "allowed": allowed})
+
+
+def _is_varied(path: str) -> str:
+    if path == "seed":
+        raise _mistake("the scenario's seed is varied by repeats", "`repeats: N`, for N seeds from the scenario's on")
+    return path
+
+
+Varied = Annotated[str, AfterValidator(_is_varied)]
+"""A field of the scenario by its dotted path."""
+
+
 class Sweep(Model):
     """A `scenario` (shipped, or a path from the sweep's file) at every point of the `grid`; each of them `draws`
     times with fields drawn by the laws of `random`; and all of that for `repeats` seeds of the scenario, from its own
@@ -84,9 +102,9 @@ class Sweep(Model):
 
     scenario: Annotated[str, Field(min_length=1)]
     """A shipped scenario's name, or the path of a file from this one."""
-    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    grid: dict[Varied, Annotated[list[Any], Field(min_length=1)]] = {}
     """Fields by dotted path, with the values that they take: a point for each combination."""
-    random: dict[str, Law] = {}
+    random: dict[Varied, Law] = {}
     """Fields by dotted path, with the laws that their values are drawn by."""
     draws: Count = 1
     """How many draws of the random fields at each point of the grid."""
@@ -108,15 +126,19 @@ class Sweep(Model):
         """The tree of its file, with places; None of a sweep that is no file."""
         return self._written
 
-    @model_validator(mode="after")
-    def _says_what_varies(self) -> "Sweep":
-        if both := sorted(self.grid.keys() & self.random.keys()):
-            raise ValueError(f"{both[0]} is in both grid and random")
-        if self.draws > 1 and not self.random:
-            raise ValueError("draws goes with random: say which fields are drawn, or use repeats")
-        if "seed" in self.grid or "seed" in self.random:
-            raise ValueError("the scenario's seed is varied by repeats")
-        return self
+    @field_validator("random")
+    @classmethod
+    def _once(cls, random: dict[str, Law], others: ValidationInfo) -> dict[str, Law]:
+        if both := sorted(others.data.get("grid", {}).keys() & random.keys()):
+            raise _mistake(f"{both[0]} is in grid, too", "each field in grid or in random")
+        return random
+
+    @field_validator("draws")
+    @classmethod
+    def _of_random(cls, draws: int, others: ValidationInfo) -> int:
+        if draws > 1 and not others.data.get("random", True):
+            raise _mistake("draws goes with random: nothing is drawn", "1; or random: {FIELD: LAW}, or repeats")
+        return draws
 
 
 def load_sweep(text: str, file: str) -> Sweep:
@@ -127,7 +149,31 @@ def load_sweep(text: str, file: str) -> Sweep:
         why = "is a scenario, not a sweep: `netsim run` runs it"
         raise ScenarioError("file", file, why, f"a sweep: `scenario: {file}`, and the fields to vary", file, 1)
     placed(tree, file)
-    return mistakes.validated(Sweep, tree, file).as_in(tree)
+    try:
+        return mistakes.validated(Sweep, tree, file).as_in(tree)
+    except ScenarioError as error:
+        raise together([*_no_base(tree, file), *(_of_scenario(one) for one in error.each())]) from None
+
+
+def _of_scenario(error: ScenarioError) -> ScenarioError:
+    """With how a sweep sets a field of its scenario, where it is one."""
+    if not error.problem.startswith("unknown field") or error.field not in Scenario.model_fields:
+        return error
+    value = "…" if isinstance(error.value, Mapping | list) else setting(error.value)
+    ways = f"`-o {error.field}={value}`, or grid: {{{error.field}: [{value}]}}"
+    return replace(error, problem=f"unknown field: a scenario's; did you mean {ways}?")
+
+
+def _no_base(tree: Any, file: str) -> Sequence[ScenarioError]:
+    """That the file of the scenario is not there, beside other mistakes."""
+    name = plain(tree).get("scenario")
+    if not isinstance(name, str) or not name.endswith((".yaml", ".yml")) or (Path(file).parent / name).exists():
+        return ()
+    try:
+        base_of(Sweep(scenario=name).as_in(tree), file)
+    except ScenarioError as error:
+        return error.each()
+    return ()
 
 
 def json_schema() -> JsonSchemaValue:

@@ -66,6 +66,10 @@ def claimed(tmp_path, body, head="def claim(self, adjacency, setting, delta):"):
             "return Claim(1 / delta, delta, 'T', adjacency, 'l2')",
             "sound.py:13: claim() = 'Sound': ZeroDivisionError: float division by zero with delta = 0: return None",
         ),
+        (
+            "return Claim(1 / 0, delta, 'T', adjacency, 'l2')",
+            "by zero with delta = 0: return None there, or hand it a delta > 0; allowed: a netsim.claims.Claim (its",
+        ),
         ("return {}['a']", "sound.py:13: claim() = 'Sound': KeyError: 'a'; allowed: def claim(self, adjacency, sett"),
         ("import sys; sys.exit(3)", "sound.py:13: claim() = 'Sound': SystemExit: 3; allowed: def claim("),
         ("return Claim(1.0, 0.0, 'T', adjacency, 'l9')", "sound.py:13: claim.norm = 'l9': no norm of a claim"),
@@ -74,7 +78,7 @@ def claimed(tmp_path, body, head="def claim(self, adjacency, setting, delta):"):
             "return Claim(None, 0.0, 'T', adjacency, 'l1')",
             "sound.py:13: claim.epsilon = None: no ε, and no condition",
         ),
-        ("return 1.0", "sound.py:12: claim = 1.0: is what Sound.claim returned; allowed: a netsim.claims.Claim"),
+        ("return 1.0", "sound.py:12: claim = 1.0: Sound.claim returned no Claim; allowed: a netsim.claims.Claim"),
     ],
 )
 def test_an_error_in_a_claim_has_its_class_method_and_line(tmp_path, body, says):

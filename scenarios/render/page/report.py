@@ -164,6 +164,17 @@ def _coded(text: str) -> Markup:
     return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text)))
 
 
+def _whole_words(page: str) -> Markup:
+    """A page on which code within a sentence is broken between its words, where those fit a line: a browser breaks
+    names of files and algorithms at their hyphens, too."""
+
+    def kept(found: re.Match[str]) -> str:
+        words = re.sub(r"[^\s-]+-\S+|-\S+", r"<span>\g<0></span>", found[2])
+        return found[0] if found[1] else f"<code>{words}</code>"
+
+    return Markup(re.sub(r"(<pre[^>]*>)?<code>([^<]*)</code>", kept, page))
+
+
 @cache
 def environment() -> Environment:
     """Templates with the formats and tables that they use; compiled once, a third of a page's time."""
@@ -176,7 +187,7 @@ def environment() -> Environment:
     )
     names = ("show", "fixed", "percent", "at_least", "setting", "e_to", "plural", "exact", "between")
     cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
-    cast("dict[str, object]", found.filters)["coded"] = _coded
+    cast("dict[str, object]", found.filters).update(coded=_coded, whole_words=_whole_words)
     modules = attacked, findings, network, numbers, plain_words, plan, sentences
     cast("dict[str, object]", found.globals).update({one.__name__.rpartition(".")[2]: one for one in modules})
     cast("dict[str, object]", found.globals).update(

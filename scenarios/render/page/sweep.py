@@ -159,7 +159,7 @@ def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) 
             fixed=[(name, next(map(_cell, table.values(name)), "null")) for name in fixed],
             failed=list(dict.fromkeys(failed.values()))[:_GROUPS],
             failures=len(failed),
-            figures=[(words, *_common(charts)) for words, charts in drawn],
+            figures=[(words, *_common(table, charts)) for words, charts in drawn],
             heads=[table.words.get(name, _COLUMNS.get(name, name)) for name in shown],
             cells=[[_cell(row.get(name)) for name in shown] for row in table.rows[:_ROWS]],
             more=max(0, len(table.rows) - _ROWS),
@@ -170,11 +170,24 @@ def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) 
     )
 
 
-def _common(charts: Sequence[Chart]) -> tuple[list[str], list[Chart]]:
-    """What several captions say, once, and the charts without it."""
+def _common(table: SweptTable, charts: Sequence[Chart]) -> tuple[list[str], list[Chart]]:
+    """What all captions say, or several of the fields, once, and the charts without it, drawn as they are below their
+    titles."""
+    for one in charts:
+        _draw(one)
     lines = Counter(line for one in charts for line in one.caption)
-    notes = [line for line, times in lines.items() if times > 1]
+    of_fields = {words(table, name) for name in (*table.fields, *_COLUMNS) for words in (_grouped, _anew)}
+    notes = [line for line, times in lines.items() if times > 1 and (times == len(charts) or line in of_fields)]
     return notes, [replace(one, caption=tuple(line for line in one.caption if line not in notes)) for one in charts]
+
+
+def _draw(chart: Chart) -> None:
+    """Draw it for the page, where the title stands above the axis; a file for a paper has no title, but the label."""
+    axes: Any = chart.drawing.figure.axes[0]
+    if chart.title.endswith(label := axes.get_ylabel()):
+        axes.set_ylabel("")
+    _ = chart.drawing.svg  # it is kept
+    axes.set_ylabel(label)
 
 
 def _cell(value: object) -> str:
@@ -275,14 +288,8 @@ def _charts(table: SweptTable, quantity: str, pair: Sequence[str], name: str, le
             drawn.append(_Numbers(table, quantity, one, over, cells))
     if not level and not any(one.over for one in drawn):
         return []
-    notes = [
-        f"{plural(len(table.values(one)), 'value')} of {table.word(one)}, in {_GROUPS} groups at their medians."
-        for one in pair
-        if len(set(_places(table, one).values())) < len(table.values(one))
-    ]
-    if anew := [table.word(one) for one in table.drawn if one not in pair and len(table.values(one)) > 1]:
-        verb, changes = ("is", "it changes") if len(anew) == 1 else ("are", "they change")
-        notes.append(f"{' and '.join(anew)} {verb} drawn anew at every point: {changes} along an axis too.")
+    notes = [_grouped(table, one) for one in pair if len(set(_places(table, one).values())) < len(table.values(one))]
+    notes += [_anew(table, one) for one in table.drawn if one not in pair and len(table.values(one)) > 1]
     if len(pair) > 1 and not any(pair[0] in one.over for one in drawn):  # nothing changes along the first
         pair = pair[1:] if any(one.over for one in drawn) else pair[:1]
     mapped = [one for one in drawn if len(one.over) == 2]
@@ -302,6 +309,14 @@ def _charts(table: SweptTable, quantity: str, pair: Sequence[str], name: str, le
     charts = [_heat(one, f"{name}-{k}", notes) for k, one in enumerate(mapped)]
     some = enumerate(groups.items(), start=len(charts))
     return charts + [_lines(together, over, f"{name}-{k}", () if charts else notes) for k, (over, together) in some]
+
+
+def _grouped(table: SweptTable, name: str) -> str:
+    return f"{plural(len(table.values(name)), 'value')} of {table.word(name)}, in {_GROUPS} groups at their medians."
+
+
+def _anew(table: SweptTable, name: str) -> str:
+    return f"{table.word(name)} is drawn anew at every point: it changes along an axis too."
 
 
 def _moving(table: SweptTable, quantity: str, over: Sequence[str], algorithm: object) -> tuple[str, ...]:
@@ -346,10 +361,12 @@ class _Numbers:
 
     @property
     def counts(self) -> str:
-        """What a place shows: the median of so many points; empty where each is one."""
+        """What a place shows: the median of so many points; empty where each is one, or its points are the same."""
         counts = {len(values) for values in self.cells.values()}
+        if all(len(set(values)) == 1 for values in self.cells.values()):
+            return ""
         about = "mean" if self.quantity == _REFUTED else "median"
-        return f"{about} of {'up to ' * (len(counts) > 1)}{max(counts)} points" if max(counts) > 1 else ""
+        return f"{about} of {'up to ' * (len(counts) > 1)}{max(counts)} points"
 
     def middle(self, values: Sequence[float]) -> float:
         return float(np.mean(values)) if self.quantity == _REFUTED else float(np.median(values))
@@ -372,7 +389,7 @@ class _Numbers:
             else:
                 at = sorted((place for place in self.cells if place[1:] == group), key=lambda at: _order(at[0]))
                 places, each = [place[0] for place in at], [self.cells[place] for place in at]
-            few = all(len(values) == 1 for values in each) or self.quantity == _REFUTED
+            few = all(len(set(values)) == 1 for values in each) or self.quantity == _REFUTED
             words = [str(self.algorithm)] * (several or not group)
             second = self.table.word(pair[1]).removesuffix(f" of {self.algorithm}") if group else ""
             words += [f"{second} {_cell(value)}" for value in group]

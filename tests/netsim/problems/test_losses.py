@@ -279,7 +279,7 @@ def test_a_batch_of_all_records_is_the_objective_and_a_repeat_counts_twice(make:
 @each_loss
 @pytest.mark.parametrize("indices", [[], [9], [-1], [0.5], [[0]], 3])
 def test_a_batch_is_of_records_that_are_there(make: Callable[..., Sampled], indices: object) -> None:
-    with pytest.raises(ScenarioError, match="indices"):
+    with pytest.raises(ScenarioError, match="batch"):
         make().batch(indices)
 
 

@@ -50,7 +50,7 @@ MISTAKES = {
     ),
     "a colon on both sides": ("run colons.yaml", 2, "ScenarioError: colons.yaml:1: file = 'root:x:0': a mapping"),
     "a claim that is a number": (
-        "audit number.py -o rounds=3 --out out", 2, "number.py:29: claim = 1.0: is what TwoExchanges.claim returned",
+        "audit number.py -o rounds=3 --out out", 2, "number.py:29: claim = 1.0: TwoExchanges.claim returned no Claim",
     ),
     "a claim below 0": (
         "audit below.py -o rounds=3 --out out", 2, "below.py:31: claim.epsilon = -1.0: not an ε (with rounds = 3); ",

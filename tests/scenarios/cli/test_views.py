@@ -40,6 +40,24 @@ def test_the_document_and_the_files_have_every_ordered_pair(tmp_path):
     assert {file.name for file in tmp_path.glob("*.svg")} == {"pairs.svg", "distance.svg", "listener.svg"}
 
 
+def test_a_narrow_terminal_has_the_whole_table_in_parts():
+    done = cli("views", *SMALL, "--coalition", "0", ends=0, env={"COLUMNS": "40"})
+    assert "…" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 40
+    heads = [line.split() for line in done.stdout.splitlines() if set(line.split()) & set("01234")]
+    assert [one for line in heads if all(len(word) == 1 for word in line) for one in line][:5] == list("01234")
+
+
+def test_the_first_algorithm_with_noise_is_taken_and_an_option_that_was_not_given_is_not_named():
+    plain = "algorithms=[{kind: private_gradient_descent, name: plain, rounds: 2}]"
+    found = cli("views", *SMALL, "-o", plain, ends=2).stderr
+    assert found.startswith("ScenarioError: algorithms = 'plain': has no price of its views: nothing has noise;")
+    noisy = "{kind: muffliato, name: gossip, rounds: 2, stddev: 1.0}"
+    both = f"{plain.removesuffix(']')}, {noisy}]"
+    cli("views", *SMALL, "-o", both, "--coalition", "0", ends=0, stdout="gossip: ε at δ")
+    cli("views", *SMALL, "-o", both, "--algorithm", "plain", ends=2, stderr="--algorithm = 'plain': has no price")
+
+
 @pytest.mark.filterwarnings("error")
 def test_the_map_of_pairs_is_drawn_without_a_warning(tmp_path):
     known = ((math.nan, 1.5, 0.2), (0.3, math.nan, math.inf), (2.0, 0.0, math.nan))
@@ -85,7 +103,7 @@ def test_other_losses_are_bounded_by_the_door():
     assert (
         f"Known is what who sees all that an agent sends learns at most, of every agent's data: ε ≤ {bound}." in said
     )
-    assert "Why: agent 0's objective is not quadratic" in said
+    assert "no listener has an exact ε of its own, at δ = 0.001: agent 0's objective is not quadratic" in said
     assert "exact ε of each pair: quadratic objectives (-o problem.kind=ridge); or gossip after noise. An" in said
     assert "…" not in said  # no matrix that repeats it
 

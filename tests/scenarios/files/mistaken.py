@@ -47,7 +47,31 @@ SWEEPS = {
         "of the allowed values: it stands in quotes; did you mean 0.3?; allowed: a number, {kind: gilbert_elliott, …"
         "} or {kind: trace, …}",
     ),
+    "sweep: seeds, and no such file": (
+        "scenario: nosuch.yaml\ngrid:\n  seed: [1, 2]\n",
+        "sweep.yaml:1: scenario = 'nosuch.yaml': no such file, and no shipped scenario of this name; allowed: a "
+        "path, or a name that `netsim list` shows\nsweep.yaml:3: grid.seed = [1, 2]: the scenario's seed is varied "
+        "by repeats; allowed: `repeats: N`, for N seeds from the scenario's on",
+    ),
+    "sweep: a field of the scenario": (
+        "scenario: small\naudit: null\n",
+        "sweep.yaml:2: audit = None: unknown field: a scenario's; did you mean `-o audit=null`, or grid: {audit: "
+        "[null]}?; allowed: scenario, grid, random, draws, repeats, seed, keep",
+    ),
+    "sweep: a field in two places, drawn and not": (
+        "scenario: small\ngrid: {links.loss: [0.1]}\nrandom:\n  links.loss: {law: uniform, low: 0, high: 0.5}\n",
+        "sweep.yaml:3: random = {'links.loss': {'high': 0.5, 'law': 'uniform', 'low': 0}}: links.loss is in grid, "
+        "too; allowed: each field in grid or in random",
+    ),
+    "sweep: draws of nothing": (
+        "scenario: small\ndraws: 3\n",
+        "sweep.yaml:2: draws = 3: draws goes with random: nothing is drawn; allowed: 1; or random: {FIELD: LAW}, or "
+        "repeats",
+    ),
 }
 """Sweep files of the good scenario."""
-UNTOLD = {name for name, one in _CASES.items() if one.get("untold")} | {"sweep: wrong values"}
+UNTOLD = {name for name, one in _CASES.items() if one.get("untold")} | SWEEPS.keys() - {
+    "sweep: a value for a list",
+    "sweep: a field of the scenario",
+}
 """What a JSON Schema cannot tell."""

@@ -26,6 +26,7 @@ def narrow(monkeypatch):
     monkeypatch.setattr(command, "console", console)
     monkeypatch.setattr(verdicts, "console", console)
     monkeypatch.setattr(terminal, "console", console)
+    monkeypatch.setenv("COLUMNS", "80")  # there is a reader
     return out
 
 
@@ -50,7 +51,9 @@ def test_a_sweep_never_cuts_a_verdict(narrow, count, width):
     assert max(map(len, text.splitlines())) <= width
     assert text.count("underpowered") == 4
     assert [line.strip() for line in text.splitlines() if line.startswith(names)] == list(names)
-    assert ("gradient error" in text) is (count == 1)
+    table, _, left = text.partition("No room for: ")
+    assert ("gradient error" in table) is (count == 1)
+    assert "gradient error" in (table if count == 1 else left)
     assert "links" not in text
 
 
@@ -125,6 +128,36 @@ def test_variants_keep_algorithm_and_verdict_and_have_three_epsilons(narrow, wid
     assert "underpowered" in text
     assert "top-3-of-10" in text
     assert ("0.118 … 0.271" in text) is ("≥ 0.04" in text) is (width == 80)
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_stack_of_tables_has_every_column(narrow, width):
+    verdicts.console.width = width
+    heads = ("ε claimed", "ε exact", "ε audited", "δ", "verdict")
+    columns = [terminal.Column(head, ["1.2345678"], whole=True) for head in ("algorithm", *heads)]
+    tables = list(terminal.stacked(columns, verdicts.console))
+    for table in tables:
+        verdicts.console.print(table)
+    text = narrow.getvalue()
+    assert max(map(len, text.splitlines())) <= width
+    assert [text.count(head) for head in heads] == [1] * 5
+    assert text.count("algorithm") == len(tables) > (width == 40)
+    assert "…" not in text
+
+
+def test_a_sentence_is_broken_between_words_and_keeps_its_indentation(narrow):
+    verdicts.console.width = 40
+    terminal.line("  one word after the other until the line is full and then some more of them")
+    terminal.line("netsim run a-folder/and/another/one/with/a/name --option this=that", whole=True)
+    *broken, command = (line.rstrip() for line in narrow.getvalue().splitlines())
+    assert broken == ["  one word after the other until the", "  line is full and then some more of", "  them"]
+    assert command.endswith("this=that")
+
+
+def test_a_sentence_is_one_line_for_a_program(narrow, monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    terminal.line("  word" * 30)
+    assert len(narrow.getvalue().splitlines()) == 1
 
 
 @pytest.mark.parametrize("width", [40, 80])

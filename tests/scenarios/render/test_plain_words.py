@@ -38,6 +38,7 @@ def printed(monkeypatch):
         console = type(terminal.console)(file=out, width=width)
         monkeypatch.setattr(verdicts, "console", console)
         monkeypatch.setattr(terminal, "console", console)
+        monkeypatch.setenv("COLUMNS", str(width))  # there is a reader
         verdicts.print_results(results, Path("out"), **options)
         return out.getvalue()
 
@@ -131,12 +132,16 @@ def test_noise_that_is_used_twice_is_to_be_drawn_afresh(cause, granted, says):
     assert says in words_of("unprotected", unprotected_fields=fields)
 
 
-@pytest.mark.parametrize("hidden", [None, {"count": 1}])
-def test_noise_inside_what_is_sent_is_to_be_in_all_of_it(hidden):
+@pytest.mark.parametrize("granted", [False, True])
+def test_noise_inside_what_is_sent_is_to_be_in_all_of_it(granted):
     place = {"carriers": [], "inside": {"name": "y"}}
-    breakdown = {"hidden": hidden, "releases": [release("Gaussian", **place)]}
-    first = plain_words.all_steps(of_verdict("consistent", loss_breakdown=breakdown))[0].words
-    assert ("node.exchange(y=sent). Then ε can be exact" in first) is (hidden is not None)
+    breakdown = {"releases": [release("Gaussian", **place)]}
+    results = of_verdict("consistent", loss_breakdown=breakdown)
+    (entry,) = results.algorithms
+    ends = replace(entry.audit.epsilon_exact, upper_bound_only=granted)
+    entry = replace(entry, audit=replace(entry.audit, epsilon_exact=ends))
+    first = plain_words.all_steps(replace(results, algorithms=(entry,)))[0].words
+    assert ("node.exchange(y=sent). Then ε can be exact" in first) is granted
 
 
 @pytest.mark.parametrize(
@@ -210,8 +215,8 @@ def test_a_claim_that_was_not_audited_is_shown(printed):
     results["algorithms"][0] |= {"audit": refused, "audit_status": "refused", "budget": BUDGET}
     found = tree(results)
     assert findings.claimed(found.algorithms[0]) == 1.5
-    for width, mark in ((40, ":"), (80, "")):
-        assert f"The claim ε = 1.5 was not tested. ε claimed{mark} 1.5 " in " ".join(printed(found, width).split())
+    for width, number in ((40, ": 1.5,"), (80, " 1.5 ")):
+        assert f"The claim ε = 1.5 was not tested. ε claimed{number}" in " ".join(printed(found, width).split())
     assert verdicts.epsilon_columns(found.algorithms)[0].cells == ["1.5"]
     assert re.search(r"1\.5\s*</dd>", page(found))
 

@@ -83,6 +83,27 @@ def test_so_does_a_csv_file_with_a_map_of_columns(home, own, delimiter):
     assert report["loss"] == own[0]["loss"]
 
 
+def test_and_one_with_a_numbered_column_for_each_number_without_a_map(home, tmp_path):
+    """A vector is one value, whatever separates the number; what is wrong with it is said of the file's columns."""
+    rows = [json.loads(line) for line in (home / "lines.jsonl").read_text().splitlines()]
+    rows = [row for row in rows if row["place"] == "link" and row["values"]]
+    for part in (".{}", "[{}]", "{}"):
+        path = tmp_path / "numbered.csv"
+        with path.open("w", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(["time", "sender", "receiver", *(f"value.x{part.format(k)}" for k in range(2))])
+            for row in rows:
+                table.writerow([repr(row["time"]), row["from"], row["to"], *row["values"]["x"][0]])
+        report, _ = attacked(home, path)
+        assert report["gradients"]["estimated"] > 0
+    text = path.read_text().replace("value.x0", "value.x.0").replace("value.x1", "value.x.1").splitlines()
+    path.write_text("\n".join([text[0], text[1].rpartition(",")[0] + ",oops"]))
+    cli(
+        "attack", path, "--scenario", home / "home.yaml", ends=2,
+        output=("columns 'value.x.0', 'value.x.1' = [", "'oops']: no vector; allowed: a number each"),
+    )  # fmt: skip
+
+
 def test_and_a_pcapng_file_of_one_replica(home, own):
     cli("trace", home / "run", "--pcapng", home / "one.pcapng", ends=0)
     report, _ = attacked(home, home / "one.pcapng")

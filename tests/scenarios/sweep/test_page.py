@@ -54,6 +54,31 @@ def test_one_field_is_a_line_with_the_median_and_whiskers():
     assert "Each marker: the median of 12 points; whiskers: from the least to the most." in one.caption
 
 
+def test_how_many_points_a_marker_has_is_said_where_it_is_so():
+    """The error changes with scale, rounds and seed, packets with the rounds, and a claim with both."""
+    found = []
+    for k, (scale, rounds, seed) in enumerate(product((0.5, 1.0), (2, 4), range(3))):
+        numbers = {"final_error": scale * rounds + seed, "epsilon_claimed": rounds / scale, "packets": 10 * rounds}
+        found.append({"scale": scale, "rounds": rounds, "point": k, "algorithm": "mine", **numbers})
+    several = SweptTable("small", "x", "0", ("scale", "rounds"), found)
+    ((_, charts),) = figures(several)
+    said = {one.title: one.caption for one in charts}
+    assert said["Final relative error"] == (
+        "Each marker: the median of 3 points; whiskers: from the least to the most.",
+    )
+    assert said["ε claimed"] == said["Packets"] == ()
+    page = sweep_page(several, figures(several))
+    assert page.count("Each marker") == 1
+    assert "Each marker" in page.partition("<h3>Final relative error</h3>")[2].partition("</figure>")[0]
+
+
+def test_an_axis_does_not_repeat_the_title_above_it_and_has_its_name_in_a_file(tmp_path):
+    drawn = figures(table(), ["rounds"], ["final_error"])
+    assert sweep_page(table(), drawn).count("Final relative error</text>") == 0
+    drawn[0][1][0].save(tmp_path / "one.svg")
+    assert "Final relative error</text>" in (tmp_path / "one.svg").read_text(encoding="utf-8")
+
+
 def test_few_values_of_the_second_are_lines():
     few = [row for row in rows() if row["rounds"] in ROUNDS[:2]]
     ((_, charts),) = figures(SweptTable("small", "", "0", ("scale", "rounds"), few), of=["epsilon_claimed"])
@@ -269,8 +294,8 @@ def test_the_figures_are_those_over_the_first_fields_and_the_rest_is_said(folder
     assert len(list((folder / "first").glob("*.svg"))) == 1
     assert "Writing 1 figure, over rounds of mine and loss" in done.output
     more = sum(len(charts) for _, charts in figures(swept())[1:])
-    assert (
-        f"The page has {more} more, over other fields: choose them with --over, quantities with --of" in done.output
+    assert f"The page has {more} more, over other fields: choose them with --over, quantities with --of" in " ".join(
+        done.output.split()
     )
 
 

@@ -82,7 +82,7 @@ def test_laws(law, check):
         ("scenario: small\nrandom: {problem.ridge: {law: normal}}\n", "unknown law"),
         ("scenario: small\nrandom: {problem.ridge: {law: uniform, low: 2, high: 1}}\n", "low must be below high"),
         ("scenario: small\ndraws: 3\n", "draws goes with random"),
-        ("scenario: small\ngrid: {a: [1]}\nrandom: {a: {law: choice, values: [1]}}\n", "both grid and random"),
+        ("scenario: small\ngrid: {a: [1]}\nrandom: {a: {law: choice, values: [1]}}\n", "a is in grid, too"),
         ("scenario: small\ngrid: {seed: [1, 2]}\n", "varied by repeats"),
         ("scenario: small\ngird: {a: [1]}\n", "did you mean 'grid'"),
         ("- 3\n", "mapping"),

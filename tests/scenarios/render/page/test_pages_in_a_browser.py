@@ -156,3 +156,14 @@ def test_no_figure_of_all_algorithms_stands_twice(chromium, pages):
         named = page.evaluate("[...document.querySelectorAll('svg[data-figure]')].map(e => e.dataset.figure)")
         assert len(named) == len(set(named)) >= 5
         assert ("budget" in named) is not any(name.endswith("-time") for name in named)
+
+
+def test_a_command_in_a_sentence_is_broken_at_no_hyphen(chromium, pages):
+    """A name of a file stands on one line on a phone, too, wherever it would fit one."""
+    with chromium.open(pages / "report.html", width=390) as page:
+        page.evaluate(OPEN_ALL)
+        broken = """[...document.querySelectorAll(':not(pre) > code > span')].filter(e => e.checkVisibility() &&
+          e.getBoundingClientRect().height > 2.2 * parseFloat(getComputedStyle(e).fontSize) &&
+          e.getBoundingClientRect().width < 0.8 * e.parentElement.parentElement.clientWidth).map(e => e.innerHTML)"""
+        assert page.evaluate(broken) == []
+        assert page.evaluate("document.querySelectorAll(':not(pre) > code > span').length") > 0

@@ -15,8 +15,8 @@ from markupsafe import Markup
 from scenarios.render.page.charts import hidden
 from scenarios.render.page.drawing import Drawing, Scale, picture
 from scenarios.render.page.epsilons import epsilons
+from scenarios.render.page.report import _whole_words, render
 from scenarios.render.page.report import page as page_of
-from scenarios.render.page.report import render
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import deadline_note
@@ -725,3 +725,9 @@ def test_self_checks_say_whether_they_passed():
     assert told["Mean of e⁻ᴸ"] == "0.9987 ✓ passed, 1.25 ✗ failed"
     assert told["Noise follows its law"] == "0.41 ✓ passed, 10⁻⁶ ✗ failed"
     assert cells()["Noise follows its law"] == "0.41, 0.083"
+
+
+def test_code_in_a_sentence_is_broken_between_words_alone():
+    text = '<code>netsim witness a-b.json -o a=b</code> <pre tabindex="0"><code>netsim witness c-d</code></pre>'
+    words = "netsim witness <span>a-b.json</span> <span>-o</span> a=b"
+    assert _whole_words(text) == text.replace("netsim witness a-b.json -o a=b", words)
