@@ -57,9 +57,9 @@ _ALIKE = 1e-6
 def draws_for(claimed: float | None) -> float:
     """Draws of noise, in all transcripts together, that have to show no effect before none counts as proven.
 
-    An effect of probability p may have made a message that the other world sends else, so that ε may be ln 1/p. Under
+    An effect of probability p may have made the message in the other world, and ε may be no more than ln 1/p. Under
     a claim of ε, half of the transcripts have p of at least e^−ε/2, for no more than half have lost less than −ln 2
-    before: of so many draws with none an effect has probability e^(−`_SURE`/4), and e^−`_SURE` where all are alike.
+    before: that so many draws show none has probability e^(−`_SURE`/4), and e^−`_SURE` where all are alike.
     None: nothing is claimed.
     """
     return 0.0 if claimed is None else _SURE * math.exp(min(claimed, 700.0))
