@@ -6,11 +6,21 @@ from typing import Annotated, Literal
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from netsim.errors import ScenarioError
 from scenarios.cli.options import AsJson, DataSet, app, given
-from scenarios.render.terminal import DONE, FAILED, apart, console, fail, problems, write, write_document
+from scenarios.render.terminal import (
+    DONE,
+    FAILED,
+    Column,
+    apart,
+    console,
+    fail,
+    problems,
+    stacked,
+    write,
+    write_document,
+)
 
 _data = typer.Typer(help="Data sets by name: list them, fetch one, print their folder.", no_args_is_help=True)
 app.add_typer(_data, name="data", rich_help_panel="Experiments")
@@ -161,19 +171,21 @@ def print_sets() -> None:
     from scenarios.results.numbers import MISSING
 
     found = sets()
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("data set", no_wrap=True, style="bold")
-    for head in ("records", "features"):
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("description")
-    for head in ("licence", "here"):
-        table.add_column(head, no_wrap=True)
-    for one in found:
-        counts = [MISSING if number is None else f"{number:,}" for number in (one.records, one.dimension)]
-        table.add_row(one.name, *counts, escape(one.task), one.licence, one.here)
-    console.print(table, highlight=False)
+    counts = [
+        [MISSING if number is None else f"{number:,}" for number in (one.records, one.dimension)] for one in found
+    ]
+    columns = [
+        Column("data set", [f"[bold]{escape(one.name)}[/]" for one in found], whole=True),
+        Column("records", [records for records, _ in counts], right=True, whole=True),
+        Column("features", [features for _, features in counts], right=True, whole=True),
+        Column("description", [escape(one.task) for one in found], at_least=12),
+        Column("licence", [escape(one.licence) for one in found], at_least=11),
+        Column("here", [one.here for one in found], whole=True),
+    ]
+    for table in stacked(columns, console):
+        console.print(table, highlight=False)
     console.print(
-        "\nRecords are those of the training part, and of images those of the first two classes.", style="dim"
+        "Records are those of the training part, and of images those of the first two classes.", style="dim"
     )
     if any(one.altered for one in found):
         console.print("* in another form than published; results and reports say in which way", style="dim")

@@ -16,13 +16,12 @@ from urllib.parse import parse_qs, quote
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from netsim.errors import ScenarioError
 from scenarios.cli.options import AsJson, bounded, command, given, refuse, taken
 from scenarios.lab import course
 from scenarios.lab.course import SHIPPED, Lesson, chosen, lessons, need_marimo
-from scenarios.render.terminal import cannot_write, console, line, problems, program, write_document
+from scenarios.render.terminal import Column, cannot_write, console, fitted, line, problems, program, write_document
 
 HOST = "127.0.0.1"
 PORT = 2719
@@ -197,12 +196,12 @@ def _lab(
             need_marimo("all" if one is None else one.name)
             _key(found if one is None else [one], lesson, as_json)
         elif listed:
-            table = Table(box=None, padding=(0, 2, 0, 0))
-            for column in ("", "lesson", "subject"):
-                table.add_column(column, no_wrap=True, overflow="ellipsis")
-            for number, each in enumerate(found, 1):
-                table.add_row(str(number), f"[bold]{escape(each.name)}[/]", escape(each.title))
-            console.print(table)
+            columns = [
+                Column("", [str(number) for number, _ in enumerate(found, 1)], right=True, whole=True),
+                Column("lesson", [f"[bold]{escape(each.name)}[/]" for each in found], whole=True),
+                Column("subject", [escape(each.title) for each in found]),
+            ]
+            console.print(fitted(columns, console))
             here = escape(program())
             console.print(f"\nOpen one with [bold]{here} lab NAME[/], all with [bold]{here} lab[/].", highlight=False)
         elif edit:

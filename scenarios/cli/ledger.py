@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.table import Table
 
 from netsim.errors import ScenarioError
 from netsim.interrupts import stopped_once
@@ -121,21 +119,24 @@ def _run_entries(entries: Sequence["Entry"], folder: Path, jobs: int, again: boo
 
 
 def _print(found: Sequence["Row"]) -> None:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("algorithm")
-    for column in ("claimed", "δ", "exact", "audited", "verdict", "from", "s"):
-        table.add_column(column, justify="left" if column == "verdict" else "right", no_wrap=True)
+    rows: list[tuple[str, ...]] = []
     for row in found:
         delta = row.numbers.delta
         claimed, exact = (  # powers of ten in few letters: 5.29e23
             text.replace(" × 10", "e").translate(DIGITS) for text in (row.claimed.partition(" at ")[0], row.exact)
         )
-        table.add_row(
+        rows.append((
             escape(row.name), claimed, show(delta) if delta else "", exact, row.audited,
             f"[{COLOURS.get(row.verdict, 'yellow')}]{row.verdict}[/]",
             "" if row.violation is None else str(row.violation), f"{row.seconds:.1f}",
-        )  # fmt: skip
-    terminal.console.print(table)
+        ))  # fmt: skip
+    names = ("algorithm", "claimed", "δ", "exact", "audited", "verdict", "from", "s")
+    columns = [
+        terminal.Column(name, cells, right=name not in ("algorithm", "verdict"), whole=name != "algorithm")
+        for name, cells in zip(names, zip(*rows, strict=True), strict=bool(rows))
+    ]
+    for table in terminal.stacked(columns, terminal.console) if rows else ():
+        terminal.console.print(table)
     heads = "ε claimed, exact and audited; from: the agent's activation by which the claim is exceeded\n"
     terminal.console.print(heads, style="dim", highlight=False)
     for row in found:

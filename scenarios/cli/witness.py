@@ -9,9 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
 from netsim.errors import ScenarioError, brief, install
 from netsim.shown import show
@@ -21,16 +19,20 @@ from scenarios.render.terminal import (
     DONE,
     REFUTED,
     WRONG_INPUT,
+    Column,
     console,
     fail,
     line,
     problems,
     remark,
+    stacked,
     visible,
     write_document,
 )
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from attacks.audit.witness import Account
     from scenarios.stages.witness import Confirmation
     from scenarios.stages.witness_file import WitnessFile
@@ -39,8 +41,6 @@ ROWS, AROUND = 24, 4
 """So many releases are all shown; of more, so many at either end and on either side of what matters."""
 TINY = 1e-9
 """Smaller numbers are shown as ~0."""
-NARROW = 66
-"""In a terminal of fewer columns numbers, too, go on in the next line."""
 NAMED = 4
 """Receivers that are named one by one."""
 
@@ -156,7 +156,8 @@ def _print(found: "Confirmation", every: bool) -> None:
         value = "undefined" if claim.epsilon is None else f"ε = {show(claim.epsilon, 6)} at δ = {show(claim.delta)}"
         say(f"Claim: {value} ({escape(claim.source)}).")
     if (account := found.account) is not None:
-        console.print("", _table(found, account, every), "", highlight=False, sep="\n")
+        for table in _tables(found, account, every):
+            console.print(table, highlight=False)
         if found.first_above is not None and claim is not None:
             claimed = f"ε = {show(claim.epsilon, 6)}, the claim for the whole run"
             say(f"Above: up to the marked message the losses add up to more than {claimed}.")
@@ -176,21 +177,14 @@ def _print(found: "Confirmation", every: bool) -> None:
     say(f"[{style}]{word.capitalize()}[/]: {escape(found.reason)}")
 
 
-def _table(found: "Confirmation", account: "Account", every: bool) -> Table:
+def _tables(found: "Confirmation", account: "Account", every: bool) -> "Iterator[Table]":
     """A row for each release, by activation (act.): in which field of a message and to whom it went, what it adds,
-    and the sum, which is held against what is claimed of the whole run.
+    and the sum, which is held against what is claimed of the whole run. Two tables where one is too wide.
 
     ‖Δ‖ is in the norm that the noise protects: in the head of the column where it is the same in all rows.
     """
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     norms = ["₂" if "Gaussian" in item.law else "₁" for item in account.items]
     norm = norms[0] if len(set(norms)) == 1 else ""
-    narrow = console.width < NARROW
-    table.add_column("act.", justify="right", no_wrap=not narrow)
-    table.add_column("sent", overflow="fold")
-    table.add_column("law", justify="right", overflow="fold")
-    for column in (f"‖Δ‖{norm}", "loss", "sum", ""):
-        table.add_column(column, justify="right" if column else "left", no_wrap=not narrow, overflow="fold")
     rows: list[tuple[str, ...]] = []
     running, above, bare, at = account.running(), found.first_above, account.uncovered, account.before_uncovered
     last = -1
@@ -203,7 +197,7 @@ def _table(found: "Confirmation", account: "Account", every: bool) -> Table:
         if t == len(account.items):
             break
         if t > last + 1:
-            rows.append(("…",))
+            rows.append(("…", *[""] * 6))
         item, last = account.items[t], t
         distance = _number(item.l2 if norms[t] == "₂" else item.l1)
         scale = _number(item.scale) if isinstance(item.scale, float) else "…"
@@ -212,9 +206,13 @@ def _table(found: "Confirmation", account: "Account", every: bool) -> Table:
             str(item.activation), _sent(item.name, item.receivers), f"{item.law}({scale})",
             distance if norm else f"ℓ{norms[t]} {distance}", _number(item.loss), _number(running[t]), mark,
         ))  # fmt: skip
-    for row in rows:
-        table.add_row(*row)
-    return table
+    heads = ("act.", "sent", "law", f"‖Δ‖{norm}", "loss", "sum", "")
+    columns = [
+        Column(head, cells, right=head not in ("sent", ""), whole=head not in ("sent", "law"))
+        for head, cells in zip(heads, zip(*rows, strict=True), strict=bool(rows))
+        if any(cells)
+    ]
+    return stacked(columns, console) if rows else iter(())
 
 
 def _shown(account: "Account", above: int | None, every: bool) -> Iterator[int]:

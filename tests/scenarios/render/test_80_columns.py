@@ -13,6 +13,7 @@ from scenarios.render import terminal, verdicts
 from scenarios.render.terminal import leaves
 from scenarios.results.audit import EpsilonExact
 from scenarios.results.tree import AlgorithmSummary, VariantResult
+from tests.scenarios.command import cli
 from tests.scenarios.filled import filled, tree
 from tests.scenarios.render.page.test_report import sample
 
@@ -169,3 +170,10 @@ def test_a_list_keeps_names_and_titles(narrow, monkeypatch, width):
     assert max(map(len, lines)) <= width
     assert "secret-shares-of-everybody" in " ".join(lines)
     assert "Less noise by √n" in " ".join(lines)
+
+
+@pytest.mark.parametrize("command", [["data", "list"], ["lab", "--list"], ["challenge"]])
+def test_a_list_of_a_command_is_whole_in_40_columns(command):
+    text = cli(*command, ends=0, env={"COLUMNS": "40", "NETSIM_DATA": "/nowhere"}).stdout
+    assert "…" not in text.replace("--answer …", "")
+    assert max(len(line) for line in text.splitlines() if line.startswith(" ")) <= 40
