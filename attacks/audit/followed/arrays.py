@@ -200,6 +200,9 @@ class Followed(NDArrayOperatorsMixin):
     def reshape(self, *shape: Any, **named: Any) -> "Followed":
         return self._view(self.value.reshape(*shape, **named))
 
+    def clip(self, low: Any = None, high: Any = None, **named: Any) -> "Followed":
+        return np.clip(self, low, high, **named)  # type: ignore[call-overload]
+
     def transpose(self, *axes: Any) -> "Followed":
         return self._view(self.value.transpose(*axes))
 
@@ -426,9 +429,8 @@ _METHODS: dict[str, Any] = {
     name: getattr(np, name)
     for name in (
         "sum", "mean", "max", "min", "std", "var", "prod", "any", "all", "argmax", "argmin", "argsort", "cumsum",
-        "dot",
-        "clip", "ravel", "swapaxes", "squeeze", "repeat", "take", "round", "trace", "diagonal",
-        "nonzero", "searchsorted", "conj", "compress", "choose", "partition",
+        "dot", "ravel", "swapaxes", "squeeze", "repeat", "take", "round", "trace", "diagonal", "nonzero", "searchsorted",
+        "conj",
     )
 }  # fmt: skip
 

@@ -50,20 +50,24 @@ class ReadLine:
     file: str
     """Name of the file."""
     line: int
-    """The line, from 1."""
+    """The line, from 1; 0 where it is no single one."""
     code: str
-    """What stands there."""
+    """What stands there, or what decides."""
 
     def __str__(self) -> str:
+        if not self.line:
+            return self.code
         return f"line {self.line} of {self.file} (`{self.code}`)"
 
 
 @dataclass
 class Reading:
-    """The lines that `read`, in order; the answers, yes and no, to what lines `asked` for each number, where NumPy
-    goes on with them, by line and place in its code; and why what is sent is no affine function, if it is none."""
+    """The lines that `read`, in order; the `messages`, each with its kind and those of its fields; the answers, yes
+    and no, to what lines `asked` for each number, where NumPy goes on with them, by line and place in its code; and
+    why what is sent is no affine function, if it is none."""
 
     read: list[ReadLine] = field(default_factory=list[ReadLine])
+    messages: list[tuple[Channel, tuple[tuple[str, What], ...]]] = field(default_factory=list[Any])
     asked: dict[tuple[ReadLine, int], set[bool]] = field(default_factory=dict[tuple[ReadLine, int], set[bool]])
     bent: str | None = None
     failed: ReadLine | None = None
@@ -117,13 +121,22 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
 
 
 def read_by(view: AdversaryView, agents: Sequence[int]) -> tuple[ReadLine, ...]:
-    """Lines that read at the doors of these agents, all of which the view has."""
-    some = [agents[k] for k in sorted({int(k) for k in np.linspace(0, len(agents) - 1, AGENTS)})]
-    doors = (
-        Recording(view.public, i, view.at_node(i), view.replicas, np.random.default_rng(0), view.shared.get(i))
-        for i in some
-    )
-    return tuple(sorted({line for door in doors for line in reading(door).read}))
+    """Lines that read at the doors of these agents, all of which the view has; and private coins that decide what is
+    sent, or that have too many ways to fall for that to be known."""
+    found = set[ReadLine]()
+    for k in sorted({int(k) for k in np.linspace(0, len(agents) - 1, AGENTS)}):
+        door = Recording(view.public, agents[k], view.at_node(agents[k]), view.replicas, np.random.default_rng(0))
+        try:
+            some = [
+                each for _, each in every(lambda coins, door=door: reading(door._replace(coins=coins)), HISTORIES)
+            ]
+        except AttackError as error:
+            found |= {ReadLine("", 0, f"private coins ({error})"), *reading(door).read}
+            continue
+        found |= {line for each in some for line in each.read}
+        if any(each.messages != some[0].messages for each in some):
+            found.add(ReadLine("", 0, "private coins, by which other messages are sent"))
+    return tuple(sorted(found))
 
 
 def in_words(found: Sequence[ReadLine], most: int = 3) -> str:
@@ -233,8 +246,7 @@ class _FollowedNode(RecordedNode):
         """Other coins may send other messages than were recorded: they are followed too."""
         if (kind, self._counts[kind]) in self._outgoing or not self._unsent:
             return super()._put(kind, values, to)
-        for name, value in values.items():
-            self._affine(value, f"{name!r}")
+        self._sends(kind, values)
         self._counts[kind] += 1
         self.sent += 1
         if self.sent > _MORE * len(self._outgoing):
@@ -242,9 +254,14 @@ class _FollowedNode(RecordedNode):
         sent = {name: self._followed(_plain(value), SEEN) for name, value in values.items()}
         return Message(self.id, kind, self._counts[kind] - 1, sent)
 
-    def _sent(self, row: Record, values: Values) -> None:  # noqa: ARG002
+    def _sent(self, row: Record, values: Values) -> None:
+        self._sends(row.kind, values)
+
+    def _sends(self, kind: Channel, values: Values) -> None:
         for name, value in values.items():
             self._affine(value, f"{name!r}")
+        kinds_ = (value.kind.what if type(value) is Followed else What.PUBLIC for value in values.values())
+        self._found.messages.append((kind, tuple(zip(values, kinds_, strict=True))))
 
     def _seen(self, row: Record) -> None:
         pass

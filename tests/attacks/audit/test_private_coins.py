@@ -191,9 +191,9 @@ class TestPrivateCoins:
         assert "as a number" in audit.judgement.reason
 
     def test_a_route_is_no_secret(self):
-        @dataclass(frozen=True)
-        class Route(Toy):
-            async def besides(self, node, gradient, released, first):
+        class Route(Algorithm):
+            async def run(self, node):
+                released = node.privatize(await node.gradient(node.zeros()), Gaussian(1.0))
                 for _ in range(4):
                     node.send(choose(node.coins, node.neighbors), x=released)
 

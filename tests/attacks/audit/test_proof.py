@@ -261,33 +261,32 @@ class Tosses(Algorithm):
             await node.exchange(y=g)
 
 
+CLIPS = "made by more than sums, multiples and clips"
+
+
 @pytest.mark.parametrize(
     ("algorithm", "why"),
     [
         (Tosses("bare"), "at some of its private coins.* no noise is in it|nothing has noise"),
         (Tosses("more"), "at some of its private coins, it goes on to send where"),
         (Tosses("moved"), "as a number"),
-        (Tosses("by data"), "depends on what is private"),
+        (Tosses("by data"), "decides by what is private"),
         (Hides(), "no noise is in it"),
-        (Bends(), "affine"),
-        (FarOut(), "affine"),
-        (FarOut(noise=1e-2), "affine"),
-        (FarOut(1e9, 1e-2), "rounding"),
-        (Seldom(), "affine"),
-        (Seldom(1e7, np.inf), "affine"),
-        (AtARareView(weight=30.0), "whatever was seen"),
-        (AtARareView(noise=1 / 30), "how much noise there is depends on what was seen"),
-        (Adapts(), "same in all|maps of their own"),
+        (Bends(), CLIPS),
+        (FarOut(), CLIPS),
+        (FarOut(noise=1e-2), CLIPS),
+        (FarOut(1e9, 1e-2), CLIPS),
+        (Seldom(), CLIPS),
+        (Seldom(1e7, np.inf), CLIPS),
+        (AtARareView(weight=30.0), "decides by what is private"),
+        (AtARareView(noise=1 / 30), "decides by what is private"),
+        (Adapts(), CLIPS),
     ],
 )
 def test_code_that_only_looks_bounded(algorithm: Algorithm, why: str) -> None:
     simulation, adjacency = simulated(PROVEN["descent, released"])
     with pytest.raises(AttackError, match=why):
         bound_of(replace(simulation, algorithm=algorithm), adjacency)
-
-
-def test_its_sound_twin_has_a_bound() -> None:
-    assert bound_of(replace(simulated(PROVEN["descent, released"])[0], algorithm=AtARareView()), ADJACENT).epsilon > 0
 
 
 def test_every_history_of_private_coins_is_read() -> None:
@@ -367,7 +366,7 @@ def test_where_a_record_differs_batches_without_it_do_not(
 def test_a_batch_that_follows_what_was_seen_has_no_bound() -> None:
     simulation, adjacency = simulated(PROVEN["descent, released"])
     for algorithm in (Follows(1), Follows(3), Follows(4, 128)):
-        with pytest.raises(AttackError, match=r"other messages|same in all|which records are in a batch"):
+        with pytest.raises(AttackError, match=r"decides by what is private or was seen"):
             bound_of(replace(simulation, algorithm=algorithm), adjacency)
 
 
