@@ -429,8 +429,8 @@ _METHODS: dict[str, Any] = {
     name: getattr(np, name)
     for name in (
         "sum", "mean", "max", "min", "std", "var", "prod", "any", "all", "argmax", "argmin", "argsort", "cumsum",
-        "dot", "ravel", "swapaxes", "squeeze", "repeat", "take", "round", "trace", "diagonal", "nonzero", "searchsorted",
-        "conj",
+        "dot", "ravel", "swapaxes", "squeeze", "repeat", "take", "round", "trace", "diagonal", "nonzero",
+        "searchsorted", "conj",
     )
 }  # fmt: skip
 

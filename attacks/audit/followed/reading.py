@@ -127,9 +127,7 @@ def read_by(view: AdversaryView, agents: Sequence[int]) -> tuple[ReadLine, ...]:
     for k in sorted({int(k) for k in np.linspace(0, len(agents) - 1, AGENTS)}):
         door = Recording(view.public, agents[k], view.at_node(agents[k]), view.replicas, np.random.default_rng(0))
         try:
-            some = [
-                each for _, each in every(lambda coins, door=door: reading(door._replace(coins=coins)), HISTORIES)
-            ]
+            some = [each for _, each in every(partial(_at, door), HISTORIES)]
         except AttackError as error:
             found |= {ReadLine("", 0, f"private coins ({error})"), *reading(door).read}
             continue
@@ -137,6 +135,10 @@ def read_by(view: AdversaryView, agents: Sequence[int]) -> tuple[ReadLine, ...]:
         if any(each.messages != some[0].messages for each in some):
             found.add(ReadLine("", 0, "private coins, by which other messages are sent"))
     return tuple(sorted(found))
+
+
+def _at(door: Recording, coins: Coins) -> Reading:
+    return reading(door._replace(coins=coins))
 
 
 def in_words(found: Sequence[ReadLine], most: int = 3) -> str:
@@ -236,7 +238,7 @@ class _FollowedNode(RecordedNode):
         return {self.id: own_share(value, shares, self.weights), **dict(zip(self.neighbors, shares, strict=True))}
 
     def _affine(self, value: object, what: str) -> None:
-        if type(value) is Followed and value.kind.what not in (What.PUBLIC, What.SEEN, What.AFFINE):
+        if _what(value) not in (What.PUBLIC, What.SEEN, What.AFFINE):
             self._bent(f"{what}, in its message {self.sent}, is made by more than sums, multiples and clips")
 
     def _bent(self, why: str) -> None:
@@ -260,8 +262,7 @@ class _FollowedNode(RecordedNode):
     def _sends(self, kind: Channel, values: Values) -> None:
         for name, value in values.items():
             self._affine(value, f"{name!r}")
-        kinds_ = (value.kind.what if type(value) is Followed else What.PUBLIC for value in values.values())
-        self._found.messages.append((kind, tuple(zip(values, kinds_, strict=True))))
+        self._found.messages.append((kind, tuple((name, _what(value)) for name, value in values.items())))
 
     def _seen(self, row: Record) -> None:
         pass
@@ -271,6 +272,10 @@ class _FollowedNode(RecordedNode):
 
     def _stand_in(self, sender: int, kind: Channel, number: int, name: str) -> Array:  # noqa: ARG002
         return self._followed(super().zeros(), SEEN)
+
+
+def _what(value: object) -> What:
+    return value.kind.what if type(value) is Followed else What.PUBLIC
 
 
 def _plain(value: Any) -> Array:
