@@ -261,7 +261,7 @@ def _plain(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(_plain, cast("Sequence[Any]", value)))
     if type(value) is dict:
-        return {name: _plain(one) for name, one in cast("Mapping[str, Any]", value).items()}
+        return {name: _plain(one) for name, one in cast("Mapping[str, object]", value).items()}
     return value
 
 
@@ -297,7 +297,7 @@ def _leaves(value: Any) -> Iterator[Any]:
         for one in cast("Sequence[Any]", value):
             yield from _leaves(one)
     elif isinstance(value, dict):
-        yield from _leaves(list(cast("Mapping[str, Any]", value).values()))
+        yield from _leaves(list(cast("Mapping[str, object]", value).values()))
     else:
         yield value
 
@@ -339,7 +339,7 @@ def _bent(*args: Any) -> Kind:
     return kinds.bent([_kind(one) for one in _leaves(args)])
 
 
-def _kind_of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: Mapping[str, Any]) -> Kind:
+def _kind_of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: Mapping[str, object]) -> Kind:
     if _kind(named.get("where", True)).followed:
         return _bent(*inputs, *named.values())
     if method == "__call__":
@@ -377,7 +377,7 @@ _LARGEST, _EINSUM, _AVERAGE = frozenset([np.max, np.amax]), np.einsum, np.averag
 _NEW = frozenset([np.zeros_like, np.ones_like, np.empty_like])
 
 
-def _kind_of_function(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> Kind:
+def _kind_of_function(function: Any, args: Sequence[Any], named: Mapping[str, object]) -> Kind:
     first = args[0] if args else next(iter(named.values()), None)
     others = [*args[1:], *named.values()]
     if function in _NEW:
@@ -425,7 +425,7 @@ def _kind_of_einsum(args: Sequence[Any]) -> Kind:
     return _bilinear(args[1:])
 
 
-_METHODS: dict[str, Any] = {
+_METHODS: dict[str, Callable[..., Any]] = {
     name: getattr(np, name)
     for name in (
         "sum", "mean", "max", "min", "std", "var", "prod", "any", "all", "argmax", "argmin", "argsort", "cumsum",
