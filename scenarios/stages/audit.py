@@ -206,9 +206,10 @@ def _diverged(simulation: Simulation, pair: Pair | None) -> str | None:
     for row in seen:
         for name, value in row.values.items():
             if not np.all(np.isfinite(value)):
+                first = " (of a first message: a NaN, or a division by 0, in its code)" if row.number == 0 else ""
                 return (
                     f"the run diverges: {name!r} in {row.kind} message {row.number} of agent {row.sender}, at "
-                    f"t={row.time:g} s, is not finite. A smaller step, or fewer rounds"
+                    f"t={row.time:g} s, is not finite{first}. A smaller step, or fewer rounds"
                 )
     return None
 
