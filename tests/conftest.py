@@ -1,9 +1,12 @@
-"""What `make test` leaves to `make test-all`, and Hypothesis without a clock."""
+"""What `make test` leaves to `make test-all`, Hypothesis without a clock, and output that nobody reads."""
 
+import os
 from collections import Counter
 
 import pytest
 from hypothesis import settings
+
+os.environ.pop("COLUMNS", None)  # pytest's own processes have 80, as if somebody read there
 
 if settings.default is not None and settings.default.deadline is not None:  # nothing is timed in tests
     settings.register_profile("untimed", deadline=None)
