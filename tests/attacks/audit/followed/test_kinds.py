@@ -92,8 +92,8 @@ def test_what_is_called_affine_is(steps):
         if answers is None:
             read.append(how)
 
-    with arrays_followed(), np.errstate(all="ignore"):
-        arguments = (Followed(rng.standard_normal((2, 3)), kinds.fresh(), noted) for _ in range(2))
+    with arrays_followed(noted, lambda frame: False), np.errstate(all="ignore"):
+        arguments = (Followed(rng.standard_normal((2, 3)), kinds.answer(), noted) for _ in range(2))
         found = of(steps, *arguments)
     assert read == []
     assert type(found) is Followed
@@ -110,8 +110,8 @@ def test_what_is_called_affine_is(steps):
 @given(st.lists(st.tuples(st.sampled_from(["negative", "twice", "turned", "shifted", "flipped", "plus", "stacked"]),
                           st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=6))  # fmt: skip
 def test_what_is_made_by_sums_and_multiples_is_called_affine(steps):
-    with arrays_followed():
-        arguments = (Followed(np.ones((2, 3)), kinds.fresh(), lambda how, answers=None: None) for _ in range(2))
+    with arrays_followed(lambda how, answers=None: None, lambda frame: True):
+        arguments = (Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: None) for _ in range(2))
         assert of(steps, *arguments).kind.what is What.AFFINE
 
 
@@ -144,10 +144,14 @@ def safe(norm):
 
 @pytest.mark.parametrize("how", CLIPS)
 def test_a_clip_is_followed_however_it_is_written(how):
-    with arrays_followed():
-        g = Followed(np.ones((2, 3)), kinds.fresh(), lambda how, answers=None: pytest.fail(how))
-        x = Followed(np.ones((2, 3)), kinds.fresh(), lambda how, answers=None: pytest.fail(how))
+    with arrays_followed(lambda how, answers=None: None, lambda frame: True):
+        g = Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: pytest.fail(how))
+        x = Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: pytest.fail(how))
         assert (x - 0.1 * CLIPS[how](g)).kind.what is What.AFFINE
+
+
+def squeezed(g, low, high):
+    return np.clip(g, low, high)
 
 
 SIZE = {"axis": -1, "keepdims": True}
@@ -162,13 +166,21 @@ BUMPS = {
     "of another value": lambda g, n: (g + 1.0) / np.maximum(n, 1),
     "a power": lambda g, n: g * n**-3.0,
     "a cosine": lambda g, n: g * np.cos(n),
+    "a window of two clips": lambda g, n: 1e6 * (squeezed(g, -1.0, 0.31) - squeezed(g, -1.0, 0.3)),
+    "a ball around a point": lambda g, n: np.where(np.linalg.norm(g - 0.3, **SIZE) > 0.1, g - 0.3, 1e6 * (g - 0.3)),
+    "a jump": lambda g, n: np.where(n > 3.1, g, 1e6),
+    "a side that is cut elsewhere": lambda g, n: np.where(g > 3.1, 1e6, g),
+    "another number of them": lambda g, n: np.repeat(g, np.array([1, 1, 1]) + 0 * g[0].astype(int), axis=-1)[:, :3],
+    "whole numbers": lambda g, n: np.sum(g, axis=-1, keepdims=True, dtype=int) + 0.0,
+    "the largest, as padding": lambda g, n: np.pad(g, ((0, 0), (0, 1)), mode="maximum"),
+    "by what is drawn from it": lambda g, n: np.take(g, (g[0] > 0).astype(int), axis=-1),
 }
 
 
 @pytest.mark.parametrize("how", BUMPS)
 def test_what_may_scale_few_sizes_otherwise_is_not(how):
-    with arrays_followed():
-        g = Followed(np.full((2, 3), 0.3), kinds.fresh(), lambda how, answers=None: None)
+    with arrays_followed(lambda how, answers=None: None, lambda frame: True):
+        g = Followed(np.full((2, 3), 0.3), kinds.answer(), lambda how, answers=None: None)
         assert BUMPS[how](g, np.linalg.norm(g, **SIZE)).kind.what is What.BENT
 
 
@@ -181,21 +193,27 @@ WRITES = {
     "by a private index": lambda to, g: to.__setitem__((0, np.argmax(g[0])), 1.0),
     "sorted": lambda to, g: (to.__iadd__(g), to.sort()),
     "out": lambda to, g: np.exp(g, out=to),
+    "out, some of it": lambda to, g: (np.exp(g, out=to), np.add(1.0, 0.0, out=to, where=np.arange(3) > 1)),
+    "an element that is covered by others": lambda to, g: (
+        np.exp(g, out=to),
+        to.__setitem__((slice(None), [0, 0, 0]), 0.0),
+    ),
+    "at": lambda to, g: np.add.at(to, 0, np.exp(g[0])),
 }
 
 
 @pytest.mark.parametrize("how", WRITES)
 def test_what_is_written_into_an_array_is_in_it(how):
-    with arrays_followed():
-        g = Followed(np.ones((2, 3)), kinds.fresh(), lambda how, answers=None: pytest.fail(how))
+    with arrays_followed(lambda how, answers=None: None, lambda frame: True):
+        g = Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: pytest.fail(how))
         to = Followed(np.ones((2, 3)), PUBLIC, lambda how, answers=None: pytest.fail(how))
         WRITES[how](to, g)
         assert to.kind.what is What.BENT
 
 
 def test_what_was_seen_may_become_anything_and_weighs_no_answer():
-    with arrays_followed():
-        g = Followed(np.ones((2, 3)), kinds.fresh(), lambda how, answers=None: None)
+    with arrays_followed(lambda how, answers=None: None, lambda frame: True):
+        g = Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: None)
         seen = Followed(np.ones((2, 3)), SEEN, lambda how, answers=None: None)
         of_seen = np.median([np.exp(seen), np.sort(seen), np.where(seen > 1, seen, 0.0)], axis=0)
         assert of_seen.kind.what is What.SEEN

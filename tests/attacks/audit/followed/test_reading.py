@@ -18,27 +18,14 @@ from attacks.audit.followed.reading import read_lines, reading
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm, Clip
 from netsim.arrays import Array
-from netsim.mechanisms import Gaussian, Laplace
+from netsim.mechanisms import Laplace
 from netsim.node import Node, choose
 from scenarios.results.audited import audit_result
 from scenarios.stages.worlds import worlds
+from tests.attacks.audit.followed.checks import Does, checked
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 
 RARE = 271828
-
-
-@dataclass(frozen=True)
-class Does(Algorithm):
-    """Sends its gradient with enough noise, and what `code` makes of it."""
-
-    code: Callable[[Array, Array, Node], Any]
-
-    async def run(self, node: Node) -> None:
-        for _ in range(2):
-            gradient = await node.gradient(node.zeros())
-            received = await node.exchange(x=node.privatize(gradient, Gaussian(1.0)))
-            node.broadcast(y=node.zeros() + self.code(gradient, received.mix("x"), node))
-            node.estimate(gradient)
 
 
 def digits(g):
@@ -102,6 +89,72 @@ class Table(dict[int, float]):
         return 0.0
 
 
+def filled(g, *_):
+    rows = np.empty((2, *g.shape))
+    rows[0], rows[1] = g, 2.0 * g
+    return rows.sum(axis=0)
+
+
+def shapes(g, *_):
+    return g if len(np.flatnonzero(g > 9.0)) else 0 * g
+
+
+def checks(g):
+    if np.any(g > 9.0):
+        raise OverflowError
+
+
+def caught(g, *_):
+    try:
+        checks(g)
+    except OverflowError:
+        return g
+    return 0 * g
+
+
+def linalg(g, *_):
+    try:
+        np.linalg.cholesky(np.eye(1) * (g[0, 0] + 9.0))
+    except np.linalg.LinAlgError:
+        return g
+    return 0 * g
+
+
+def floating(g, *_):
+    try:
+        with np.errstate(over="raise"):
+            np.exp(g + 700.0)
+    except FloatingPointError:
+        return g
+    return 0 * g
+
+
+def into_positional(g, *_):
+    largest = np.arange(1.0 * len(g))
+    np.max(np.abs(g), -1, largest)
+    return g if largest[0] > 9.0 else 0 * g
+
+
+def into_at(g, *_):
+    largest = np.arange(1.0)
+    np.maximum.at(largest, 0, np.max(np.abs(g)))
+    return g if largest[0] > 9.0 else 0 * g
+
+
+def walrus(g, *_):
+    if (size := float(np.max(np.abs(g)))) > 1e300:
+        raise OverflowError
+    return g if size == 9.0 else 0 * g
+
+
+def by_type(g, *_):
+    return 0 * g if isinstance(np.max(g), float) else g
+
+
+def through_python(g, *_):
+    return np.frompyfunc(lambda v: float(v > 9.0), 1, 1)(g).astype(float) * g
+
+
 READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "if": gates,
     "try": fails,
@@ -111,6 +164,15 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "getattr": dispatches,
     "assert in try": guarded,
     "cache": caches,
+    "shapes": shapes,
+    "a check that is caught": caught,
+    "an error of the linear algebra": linalg,
+    "an error of a ufunc": floating,
+    "a positional out": into_positional,
+    "ufunc.at": into_at,
+    "walrus": walrus,
+    "a function of Python's": through_python,
+    "a batch": lambda g, x, node: g[[0, int(g[0, 0] > 9.0)]][:1],
     "conditional": lambda g, x, node: g if g[0, 0] > 9.0 else 0 * g,
     "and": lambda g, x, node: ((g[0, 0] > 9.0 and 1.0) or 0.0) * g,
     "not": lambda g, x, node: (not np.all(g < 9.0)) * g,
@@ -143,7 +205,6 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "seed": lambda g, x, node: np.random.default_rng(abs(digits(g))).random() * g,
     "what was seen": lambda g, x, node: g if x[0, 0] > 40.0 else 0 * g,
     "what was seen, by norm": lambda g, x, node: g * float(np.linalg.norm(x - np.clip(x, 3.3, 3.4)) == 0),
-    "into an array": lambda g, x, node: np.add(g, 0.0, out=np.zeros_like(np.zeros(g.shape))),
     "array_equal": lambda g, x, node: g if np.array_equal(g, g + 1.0) else 0 * g,
     "any": lambda g, x, node: g if np.any(np.isnan(g)) else 0 * g,
     "iteration": lambda g, x, node: sum((g for row in g for v in row if v > 9.0), 0 * g),
@@ -157,19 +218,15 @@ def fresh_buffer(g, *_):
     return np.mean(kept[-2:], axis=0)
 
 
-def checked(g, x, node):
-    assert np.all(np.isfinite(g)), "a gradient that is no number"
-    if np.max(np.abs(x)) > 1e30:
-        raise OverflowError("it diverges")
-    return 0 * g
-
-
 QUIET: dict[str, Callable[[Array, Array, Node], Any]] = {
     "public numbers": lambda g, x, node: g if node.id > 1 and node.dimension == 4 else 0 * g,
     "forms": lambda g, x, node: g if len(g) == g.shape[0] and g.ndim == 2 and isinstance(g, np.ndarray) else 0 * g,
     "types": lambda g, x, node: g.astype(np.float64) if g.dtype == np.float64 else 0 * g,
     "a list of gradients": fresh_buffer,
     "what ends a run": checked,
+    "the type of a number": by_type,
+    "a buffer": lambda g, x, node: np.add(g, 0.0, out=np.zeros(g.shape)),
+    "rows of a buffer": filled,
     "clip": lambda g, x, node: Clip(1.0, "l2")(g),
     "coins": lambda g, x, node: g * (choose(node.coins, [1, 2]) - 1.5),
     "functions of numbers": lambda g, x, node: np.tanh(g) + np.median(x, axis=0) + np.sort(g, axis=-1),
