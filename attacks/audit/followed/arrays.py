@@ -112,7 +112,9 @@ class Followed(NDArrayOperatorsMixin):
         function = _METHODS.get(name)
         if function is not None:
             return partial(function, self)
-        return getattr(self._read(f"by `{name}`").copy(), name)  # nothing else writes into these numbers
+        if name in _VIEWS:  # on numbers that may be private later
+            self._noted(f"by `{name}`")
+        return getattr(self._read(f"by `{name}`").copy(), name)
 
     # ── what is public of it ────────────────────────────────────────────────────────────────────────
     @property
@@ -219,18 +221,16 @@ class Followed(NDArrayOperatorsMixin):
 
     # ── NumPy's operations ──────────────────────────────────────────────────────────────────────────
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **named: Any) -> Any:
+        if ufunc not in _UFUNCS or _RAISING & set(np.geterr().values()):
+            self._noted("by a function of Python's, or an error")
         into = {"out": tuple(map(_value, out))} if out else {}
         found = getattr(ufunc, method)(*map(_value, inputs), **{k: _value(v) for k, v in named.items()}, **into)
-        if ufunc not in _UFUNCS:
-            self._noted("by a function of Python's")
         if method == "at":
             return self._into(inputs[0], _bent(*inputs))
-        if _RAISING & set(np.geterr().values()):
-            self._noted("by an error")
         kind = _kind_of_ufunc(ufunc, method, inputs, named)
         self._masks(kind, inputs)
-        if ufunc in _ASKS and method == "__call__" and kind.what in (What.BENT, What.SEEN):
-            self._noted("", found)
+        if ufunc in _ASKS and method == "__call__":
+            self._asked(found, kind)
         if not out:
             return _followed(found, kind, self._noted)
         for one in out:
@@ -238,18 +238,19 @@ class Followed(NDArrayOperatorsMixin):
         return out[0] if len(out) == 1 else out
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
-        found, given = function(*_plain(args), **_plain(named)), list(_leaves([args, named]))
-        if function in _SHAPES:
-            return found
         places = [] if function in _JOINED else [_kind(one) for one in _leaves(args[1:])]
         if function not in _SAFE or (function in _ARRANGED and any(kind.followed for kind in places)):
             self._noted("by how many there are, or by an error")
+        found, given = function(*_plain(args), **_plain(named)), list(_leaves([args, named]))
+        if function in _SHAPES:
+            return found
         written = given[:1] if found is None else [one for one in given if one is found or _value(one) is found]
         for one in written:  # into what it is given
             self._into(one, _bent(args, named))
         if written:
             return next((one for one in written if _is(one)), found)
         kind = _kind_of_function(function, args, named)
+        self._asked(found, kind)
         self._masks(kind, given)
         return _followed(found, kind, self._noted, given)
 
@@ -260,6 +261,11 @@ class Followed(NDArrayOperatorsMixin):
             target._cell.written(kind, target.size if whole else 0)
         elif isinstance(target, np.ndarray) and kind.followed:
             self._noted("into an array that cannot be followed")
+
+    def _asked(self, found: Any, kind: Kind) -> None:
+        """Note the answers to what was asked of each number, unless it is about a clip."""
+        if kind.what in (What.BENT, What.SEEN) and np.asarray(found).dtype == bool:
+            self._noted("", found)
 
     def _masks(self, kind: Kind, inputs: Iterable[Any]) -> None:
         """Note the answers in masks that what is bent is made of."""
@@ -346,7 +352,12 @@ _PAIRS: dict[Any, Callable[[Operand, Operand], Kind]] = {
     np.greater: kinds.compared, np.greater_equal: kinds.compared, np.less: kinds.compared,
     np.less_equal: kinds.compared, np.equal: kinds.equal, np.not_equal: kinds.equal,
 }  # fmt: skip
-_ASKS = frozenset([np.greater, np.greater_equal, np.less, np.less_equal, np.equal, np.not_equal])
+_ASKS = frozenset(
+    [
+        np.greater, np.greater_equal, np.less, np.less_equal, np.equal, np.not_equal, np.logical_and, np.logical_or,
+        np.logical_xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.signbit,
+    ]
+)  # fmt: skip
 _SINGLES: dict[Any, Callable[[Operand], Kind]] = {
     np.absolute: kinds.absolute, np.fabs: kinds.absolute, np.square: kinds.square, np.sqrt: kinds.root,
     np.negative: lambda a: a.kind if a.what in (What.PUBLIC, What.SEEN, What.AFFINE) else BENT,
@@ -384,7 +395,7 @@ def _bent(*args: Any) -> Kind:
 
 
 def _kind_of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: Mapping[str, object]) -> Kind:
-    if _kind(named.get("where", True)).followed:
+    if any(_kind(named.get(name)).followed for name in ("where", "initial")):
         return _bent(*inputs, *named.values())
     if method == "__call__":
         if ufunc in _PAIRS:
@@ -422,6 +433,7 @@ _SUMS = frozenset([np.sum, np.mean, np.cumsum, np.diff, np.trace, np.ediff1d])
 _PRODUCTS = frozenset([np.dot, np.matmul, np.inner, np.outer, np.tensordot, np.vdot, np.kron, np.cross])
 _SHAPES = frozenset([np.shape, np.ndim, np.size, np.result_type, np.may_share_memory, np.shares_memory])
 _LARGEST, _EINSUM, _AVERAGE = frozenset([np.max, np.amax]), np.einsum, np.average
+_VIEWS = frozenset(["view", "flat", "data", "base", "ctypes", "getfield", "byteswap", "newbyteorder"])
 _RAISING = {"raise", "call"}
 _UFUNCS = frozenset(one for one in vars(np).values() if isinstance(one, np.ufunc))
 _NUMBERS = What.AFFINE, What.ABSOLUTE, What.SQUARE, What.SIZE, What.FACTOR, What.GATED
