@@ -7,11 +7,9 @@ numbers, and goes on as it does in a run.
 
 import math
 import operator
-import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
-from types import FrameType
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -47,20 +45,18 @@ class Noted(Protocol):
 class Followed(NDArrayOperatorsMixin):
     """An array of values of one kind, for whom it is an `ndarray`."""
 
-    __slots__ = ("_cell", "_noted", "_type", "value")
+    __slots__ = ("_cell", "_noted", "value")
     __array_priority__ = 1e6
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: Any, kind: Kind, noted: Noted, cell: _Cell | None = None) -> None:
-        kept: Any = value
-        self._type: type = type(kept) if isinstance(value, np.generic) else np.ndarray
         self.value, self._noted = _asarray(_value(value)), noted
         self._cell = cell or _Cell(kind, self.value.size)
 
     @property
     def __class__(self) -> type:  # type: ignore[override]
-        """For code that asks whether it is an array, or a number of NumPy's."""
-        return self._type
+        """For code that asks whether it is an array. (Not of a number: C reads what says that it is one.)"""
+        return np.ndarray
 
     @property
     def kind(self) -> Kind:
@@ -221,14 +217,14 @@ class Followed(NDArrayOperatorsMixin):
 
     # ── NumPy's operations ──────────────────────────────────────────────────────────────────────────
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **named: Any) -> Any:
-        if ufunc not in _UFUNCS or _RAISING & set(np.geterr().values()):
+        if all(set(types) <= set("O->") for types in ufunc.types) or _RAISING & set(np.geterr().values()):
             self._noted("by a function of Python's, or an error")
         into = {"out": tuple(map(_value, out))} if out else {}
         found = getattr(ufunc, method)(*map(_value, inputs), **{k: _value(v) for k, v in named.items()}, **into)
         if method == "at":
             return self._into(inputs[0], _bent(*inputs))
         kind = _kind_of_ufunc(ufunc, method, inputs, named)
-        self._masks(kind, inputs)
+        self._masks(kind, inputs, asked=ufunc in _ASKS)
         if ufunc in _ASKS and method == "__call__":
             self._asked(found, kind)
         if not out:
@@ -251,7 +247,7 @@ class Followed(NDArrayOperatorsMixin):
             return next((one for one in written if _is(one)), found)
         kind = _kind_of_function(function, args, named)
         self._asked(found, kind)
-        self._masks(kind, given)
+        self._masks(kind, given, asked=np.asarray(found).dtype == bool)
         return _followed(found, kind, self._noted, given)
 
     def _into(self, target: Any, kind: Kind, *, whole: bool = False) -> None:
@@ -267,9 +263,9 @@ class Followed(NDArrayOperatorsMixin):
         if kind.what in (What.BENT, What.SEEN) and np.asarray(found).dtype == bool:
             self._noted("", found)
 
-    def _masks(self, kind: Kind, inputs: Iterable[Any]) -> None:
-        """Note the answers in masks that what is bent is made of."""
-        for one in inputs if kind.what is What.BENT else ():
+    def _masks(self, kind: Kind, inputs: Iterable[Any], *, asked: bool) -> None:
+        """Note the answers in masks that what is bent is made of, if it is no mask."""
+        for one in inputs if kind.what is What.BENT and not asked else ():
             if _is(one) and one.kind.what in kinds.MASKS:
                 self._noted("", one.value)
 
@@ -435,7 +431,6 @@ _SHAPES = frozenset([np.shape, np.ndim, np.size, np.result_type, np.may_share_me
 _LARGEST, _EINSUM, _AVERAGE = frozenset([np.max, np.amax]), np.einsum, np.average
 _VIEWS = frozenset(["view", "flat", "data", "base", "ctypes", "getfield", "byteswap", "newbyteorder"])
 _RAISING = {"raise", "call"}
-_UFUNCS = frozenset(one for one in vars(np).values() if isinstance(one, np.ufunc))
 _NUMBERS = What.AFFINE, What.ABSOLUTE, What.SQUARE, What.SIZE, What.FACTOR, What.GATED
 _NEW = frozenset([np.zeros_like, np.ones_like, np.empty_like])
 
@@ -515,7 +510,6 @@ _METHODS: dict[str, Callable[..., Any]] = {
 
 
 _MADE = ("array", "asarray", "asanyarray", "ascontiguousarray")
-_FILLED = ("zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like")
 _OF_LISTS = (
     "sum", "mean", "median", "max", "min", "amax", "amin", "std", "var", "sort", "prod", "average", "percentile",
     "quantile", "abs", "any", "all", "argmax", "argmin", "argsort", "cumsum", "einsum", "dot", "array_equal",
@@ -524,9 +518,11 @@ _OF_LISTS = (
 
 
 @contextmanager
-def arrays_followed(noted: Noted, of_algorithm: Callable[[FrameType], bool]) -> Generator[None]:
-    """NumPy's makers of arrays, which it hands to nobody, follow what they are given, too; and arrays that an
-    algorithm's code fills are followed from the start."""
+def arrays_followed() -> Generator[None]:
+    """NumPy's makers of arrays, which it hands to nobody, follow what they are given, too.
+
+    Those of empty ones do not: compiled code of NumPy's calls them, too, and takes what they make for its own.
+    """
 
     def made_by(make: Any) -> Callable[..., Any]:
         @wraps(make)
@@ -551,17 +547,8 @@ def arrays_followed(noted: Noted, of_algorithm: Callable[[FrameType], bool]) -> 
 
         return done
 
-    def filled(function: Any) -> Callable[..., Any]:
-        @wraps(function)
-        def done(*args: Any, **named: Any) -> Any:
-            found = function(*args, **named)
-            own = type(found) is np.ndarray and found.dtype == np.float64 and of_algorithm(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
-            return Followed(found, PUBLIC, noted) if own else found
-
-        return done
-
     ways: dict[str, Callable[[Any], Callable[..., Any]]] = dict.fromkeys(_OF_LISTS, of_arrays)
-    ways |= dict.fromkeys(_FILLED, filled) | dict.fromkeys(_MADE, made_by)
+    ways |= dict.fromkeys(_MADE, made_by)
     before = {name: getattr(np, name) for name in ways}
     try:
         for name, function in before.items():

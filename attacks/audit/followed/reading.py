@@ -87,7 +87,7 @@ def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases
     with np.errstate(all="ignore"):
         node = _FollowedNode(recording, found, hypothesis, releases)
         try:
-            with arrays_followed(node.noted, lambda frame: _of_algorithm(frame.f_code)):
+            with arrays_followed():
                 node.read()
             found.departed = node.departure is not None
             if isinstance(node.coins, Coins):
@@ -344,7 +344,7 @@ def _raised_in(error: BaseException) -> FrameType | None:
 def _may_be_caught(frame: FrameType | None) -> bool:
     """Whether an error that is raised here may be caught in a file of an algorithm's."""
     while frame is not None and frame.f_code.co_filename != _PORT:
-        if _of_algorithm(frame.f_code) and _catches(frame.f_code.co_filename):
+        if is_own(frame.f_code.co_filename) and _catches(frame.f_code.co_filename):
             return True
         frame = frame.f_back
     return False
@@ -367,7 +367,7 @@ def _catches(file: str) -> bool:
 @cache
 def _harmless_lines(file: str) -> frozenset[int]:
     """Lines of conditions that only end the run: of `assert`, and of `if` with nothing but a `raise`."""
-    found = set[int]()
+    found, own = set[int](), is_own(file)
     for node in ast.walk(_tree(file)):
         if isinstance(node, ast.Assert):
             test: ast.expr = node.test
@@ -375,7 +375,7 @@ def _harmless_lines(file: str) -> frozenset[int]:
             test = node.test
         else:
             continue
-        if all(map(_asks_only, ast.walk(test))):
+        if not own or all(map(_asks_only, ast.walk(test))):
             found.update(range(test.lineno, (test.end_lineno or test.lineno) + 1))
     return frozenset(found)
 

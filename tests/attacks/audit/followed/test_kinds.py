@@ -92,7 +92,7 @@ def test_what_is_called_affine_is(steps):
         if answers is None:
             read.append(how)
 
-    with arrays_followed(noted, lambda frame: False), np.errstate(all="ignore"):
+    with arrays_followed(), np.errstate(all="ignore"):
         arguments = (Followed(rng.standard_normal((2, 3)), kinds.answer(), noted) for _ in range(2))
         found = of(steps, *arguments)
     assert read == []
@@ -110,7 +110,7 @@ def test_what_is_called_affine_is(steps):
 @given(st.lists(st.tuples(st.sampled_from(["negative", "twice", "turned", "shifted", "flipped", "plus", "stacked"]),
                           st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=6))  # fmt: skip
 def test_what_is_made_by_sums_and_multiples_is_called_affine(steps):
-    with arrays_followed(lambda how, answers=None: None, lambda frame: True):
+    with arrays_followed():
         arguments = (Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: None) for _ in range(2))
         assert of(steps, *arguments).kind.what is What.AFFINE
 
@@ -144,7 +144,7 @@ def safe(norm):
 
 @pytest.mark.parametrize("how", CLIPS)
 def test_a_clip_is_followed_however_it_is_written(how):
-    with arrays_followed(lambda how, answers=None: None, lambda frame: True):
+    with arrays_followed():
         g = Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: pytest.fail(how))
         x = Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: pytest.fail(how))
         assert (x - 0.1 * CLIPS[how](g)).kind.what is What.AFFINE
@@ -179,7 +179,7 @@ BUMPS = {
 
 @pytest.mark.parametrize("how", BUMPS)
 def test_what_may_scale_few_sizes_otherwise_is_not(how):
-    with arrays_followed(lambda how, answers=None: None, lambda frame: True):
+    with arrays_followed():
         g = Followed(np.full((2, 3), 0.3), kinds.answer(), lambda how, answers=None: None)
         assert BUMPS[how](g, np.linalg.norm(g, **SIZE)).kind.what is What.BENT
 
@@ -204,7 +204,7 @@ WRITES = {
 
 @pytest.mark.parametrize("how", WRITES)
 def test_what_is_written_into_an_array_is_in_it(how):
-    with arrays_followed(lambda how, answers=None: None, lambda frame: True):
+    with arrays_followed():
         g = Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: pytest.fail(how))
         to = Followed(np.ones((2, 3)), PUBLIC, lambda how, answers=None: pytest.fail(how))
         WRITES[how](to, g)
@@ -212,7 +212,7 @@ def test_what_is_written_into_an_array_is_in_it(how):
 
 
 def test_what_was_seen_may_become_anything_and_weighs_no_answer():
-    with arrays_followed(lambda how, answers=None: None, lambda frame: True):
+    with arrays_followed():
         g = Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: None)
         seen = Followed(np.ones((2, 3)), SEEN, lambda how, answers=None: None)
         of_seen = np.median([np.exp(seen), np.sort(seen), np.where(seen > 1, seen, 0.0)], axis=0)

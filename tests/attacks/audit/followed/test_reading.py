@@ -90,7 +90,7 @@ class Table(dict[int, float]):
 
 
 def filled(g, *_):
-    rows = np.empty((2, *g.shape))
+    rows = np.stack([0 * g, 0 * g])
     rows[0], rows[1] = g, 2.0 * g
     return rows.sum(axis=0)
 
@@ -147,10 +147,6 @@ def walrus(g, *_):
     return g if size == 9.0 else 0 * g
 
 
-def by_type(g, *_):
-    return 0 * g if isinstance(np.max(g), float) else g
-
-
 def through_python(g, *_):
     return np.frompyfunc(lambda v: float(v > 9.0), 1, 1)(g).astype(float) * g
 
@@ -165,6 +161,8 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "assert in try": guarded,
     "cache": caches,
     "shapes": shapes,
+    "into an array": lambda g, x, node: np.add(g, 0.0, out=np.zeros(g.shape)),
+    "rows of an array": lambda g, x, node: np.zeros(g.shape).__setitem__(slice(None), g) or 0 * g,
     "a check that is caught": caught,
     "an error of the linear algebra": linalg,
     "an error of a ufunc": floating,
@@ -224,8 +222,6 @@ QUIET: dict[str, Callable[[Array, Array, Node], Any]] = {
     "types": lambda g, x, node: g.astype(np.float64) if g.dtype == np.float64 else 0 * g,
     "a list of gradients": fresh_buffer,
     "what ends a run": checked,
-    "the type of a number": by_type,
-    "a buffer": lambda g, x, node: np.add(g, 0.0, out=np.zeros(g.shape)),
     "rows of a buffer": filled,
     "clip": lambda g, x, node: Clip(1.0, "l2")(g),
     "coins": lambda g, x, node: g * (choose(node.coins, [1, 2]) - 1.5),
@@ -258,6 +254,18 @@ def window(g, *_):
     return np.where((np.abs(g) > 3.0) & (np.abs(g) < 3.1), g, 0.0)
 
 
+def side(g, *_):
+    return np.where((g > 3.0) & (g < 9.0), g, 0.0)
+
+
+def large(g, *_):
+    return np.where(np.linalg.norm(g, axis=-1, keepdims=True) > 40.0, g, 0.0)
+
+
+def close(g, *_):
+    return np.isclose(g, 3.0) * g
+
+
 def half(g, x, node):
     return np.where((g > -0.3) & (x > 0.0), g, 0.0)
 
@@ -265,6 +273,8 @@ def half(g, x, node):
 def test_a_mask_that_is_the_same_in_all_transcripts_is_named():
     """NumPy goes on with it, and what it would do with the other answer was not seen."""
     assert [one.code for one in lines(window)] == ["return np.where((np.abs(g) > 3.0) & (np.abs(g) < 3.1), g, 0.0)"]
+    for code in (side, large, close):
+        assert len(lines(code)) == 1
     assert lines(half) == ()
 
 
