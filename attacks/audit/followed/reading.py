@@ -196,7 +196,7 @@ class _FollowedNode(RecordedNode):
         return self._followed(super().zeros(), PUBLIC)
 
     async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
-        self._public(*([] if batch is None else [batch, *batch]))
+        self._public(batch, *(batch if isinstance(batch, list | tuple) else ()))  # to look into others is to toss
         known = self._hypothesis if self._hypothesis is None or batch is None else self._hypothesis.batch(batch)
         return self._answer(x, None if known is None else known.gradient)
 

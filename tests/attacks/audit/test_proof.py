@@ -156,7 +156,7 @@ def test_where_one_constant_change_is_the_worst_the_bound_is_what_it_loses() -> 
         ({"kind": "private_gradient_descent", "rounds": 4, "batch": 3, "scale": 0.5, "state": "released"}, "batches"),
         (
             {"kind": "dmsp", "rounds": 4, "step": 0.3, "scale": 0.5, "domain": {"kind": "ball", "radius": 5.0}},
-            "no affine function",
+            "made by more than sums, multiples and clips",
         ),
         ({"kind": "ic_admm", "rounds": 4, **NOISE}, "other gradients move"),
     ],
