@@ -90,7 +90,7 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
     columns = [Column("algorithm", [escape(one.name) for one in results.algorithms], at_least=_NAME)]
     tabled = console.width >= _TABLED and len(results.algorithms) > 1
     if len(results.algorithms) > 1:
-        columns += epsilon_columns(results.algorithms) if tabled else []  # else each is told with its algorithm
+        columns += epsilon_columns(results.algorithms) if tabled else []  # else each stands with its algorithm
         console.print(fitted([*columns, Column("verdict", marked, whole=True)], console))
     if tabled and any(isinstance(one.audit, AuditResult) for one in results.algorithms):
         for name, words in plain_words.EPSILONS.items():

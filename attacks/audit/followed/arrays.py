@@ -1,4 +1,4 @@
-"""Arrays that know of what kind their values are, and note where Python is told what these are.
+"""Arrays that know of what kind their values are, and note where Python asks what these are.
 
 NumPy hands them its own operations, each of which gives another one. Whatever asks for the numbers themselves (an
 `if`, `float`, an index, a text, a library) is a *reading*: what the code does then depends on them. It gets the
@@ -50,7 +50,7 @@ class Followed(NDArrayOperatorsMixin):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: Any, kind: Kind, noted: Noted, cell: _Cell | None = None) -> None:
-        self.value, self._noted = _asarray(_value(value)), noted
+        self.value, self._noted = _asarray(value_of(value)), noted
         self._cell = cell or _Cell(kind, self.value.size)
 
     @property
@@ -174,7 +174,7 @@ class Followed(NDArrayOperatorsMixin):
     def __setitem__(self, at: Any, other: Any) -> None:
         plain, read = _plain_index(at)
         self.value[plain] = _plain(other)
-        kind = _kind(other) if read is None else kinds.bent((_kind(other), read))
+        kind = kind_of(other) if read is None else kinds.bent((kind_of(other), read))
         whole = plain is Ellipsis or (isinstance(plain, slice) and plain == slice(None))
         self._into(self, kind, whole=whole)
 
@@ -219,8 +219,8 @@ class Followed(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **named: Any) -> Any:
         if all(set(types) <= set("O->") for types in ufunc.types) or _RAISING & set(np.geterr().values()):
             self._noted("by a function of Python's, or an error")
-        into = {"out": tuple(map(_value, out))} if out else {}
-        found = getattr(ufunc, method)(*map(_value, inputs), **{k: _value(v) for k, v in named.items()}, **into)
+        into = {"out": tuple(map(value_of, out))} if out else {}
+        found = getattr(ufunc, method)(*map(value_of, inputs), **{k: value_of(v) for k, v in named.items()}, **into)
         if method == "at":
             return self._into(inputs[0], _bent(*inputs))
         kind = _kind_of_ufunc(ufunc, method, inputs, named)
@@ -234,13 +234,13 @@ class Followed(NDArrayOperatorsMixin):
         return out[0] if len(out) == 1 else out
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
-        places = [] if function in _JOINED else [_kind(one) for one in _leaves(args[1:])]
+        places = [] if function in _JOINED else [kind_of(one) for one in _leaves(args[1:])]
         if function not in _SAFE or (function in _ARRANGED and any(kind.followed for kind in places)):
             self._noted("by how many there are, or by an error")
         found, given = function(*_plain(args), **_plain(named)), list(_leaves([args, named]))
         if function in _SHAPES:
             return found
-        written = given[:1] if found is None else [one for one in given if one is found or _value(one) is found]
+        written = given[:1] if found is None else [one for one in given if one is found or value_of(one) is found]
         for one in written:  # into what it is given
             self._into(one, _bent(args, named))
         if written:
@@ -275,15 +275,17 @@ def _is(value: object) -> bool:
     return type(value) is Followed
 
 
-def _value(value: Any) -> Any:
+def value_of(value: Any) -> Any:
+    """Its plain numbers, if it is followed."""
     return value.value if _is(value) else value
 
 
-def _kind(value: Any) -> Kind:
+def kind_of(value: Any) -> Kind:
+    """Of what kind a value is, or those of a list."""
     if _is(value):
         return value.kind
     if isinstance(value, list | tuple):
-        return kinds.joined([_kind(one) for one in cast("Sequence[Any]", value)])
+        return kinds.joined([kind_of(one) for one in cast("Sequence[Any]", value)])
     return PUBLIC
 
 
@@ -304,12 +306,12 @@ def _parts(at: Any) -> Sequence[Any]:
 
 def _plain_index(at: Any) -> tuple[Any, Kind | None]:
     """An index in plain numbers, and of what kind these are, if they are followed."""
-    kind = kinds.bent([_kind(one) for one in _parts(at)])
+    kind = kinds.bent([kind_of(one) for one in _parts(at)])
     return _plain(at), kind if kind.followed else None
 
 
 def _operand(value: Any) -> Operand:
-    kind = _kind(value)
+    kind = kind_of(value)
     if kind.followed:
         return Operand(kind)
     plain = _asarray(_plain(value))
@@ -342,6 +344,10 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 # ── rules ───────────────────────────────────────────────────────────────────────────────────────────────
+def _itself(a: Operand) -> Kind:
+    return a.kind
+
+
 _PAIRS: dict[Any, Callable[[Operand, Operand], Kind]] = {
     np.add: kinds.plus, np.subtract: kinds.minus, np.multiply: kinds.times, np.divide: kinds.over,
     np.maximum: kinds.bounded, np.minimum: kinds.bounded, np.fmax: kinds.bounded, np.fmin: kinds.bounded,
@@ -357,12 +363,8 @@ _ASKS = frozenset(
 _SINGLES: dict[Any, Callable[[Operand], Kind]] = {
     np.absolute: kinds.absolute, np.fabs: kinds.absolute, np.square: kinds.square, np.sqrt: kinds.root,
     np.negative: lambda a: a.kind if a.what in (What.PUBLIC, What.SEEN, What.AFFINE) else BENT,
-    np.positive: lambda a: a.kind, np.conjugate: lambda a: a.kind, np.reciprocal: kinds.inverse,
+    np.positive: _itself, np.conjugate: _itself, np.reciprocal: kinds.inverse,
 }  # fmt: skip
-
-
-def _itself(a: Operand) -> Kind:
-    return a.kind
 
 
 _POWERS = {2.0: kinds.square, 0.5: kinds.root, -1.0: kinds.inverse, 1.0: _itself}
@@ -370,28 +372,28 @@ _POWERS = {2.0: kinds.square, 0.5: kinds.root, -1.0: kinds.inverse, 1.0: _itself
 
 def _bilinear(inputs: Sequence[Any]) -> Kind:
     """Of a sum of products of one number of each."""
-    some = [_kind(one) for one in inputs if _kind(one).followed]
+    some = [kind_of(one) for one in inputs if kind_of(one).followed]
     return kinds.linear(some) if len(some) == 1 and some[0].what is What.AFFINE else kinds.bent(some)
 
 
 def _reduced(a: Any) -> Kind:
     """Of a sum or mean of some of its numbers."""
-    kind = _kind(a)
+    kind = kind_of(a)
     if kind.what is What.AFFINE:
         return kinds.linear([kind])
     return kinds.size_of(_operand(a)) if kind.what in (What.ABSOLUTE, What.SQUARE) else _bent(a)
 
 
 def _largest(a: Any) -> Kind:
-    return kinds.size_of(_operand(a)) if _kind(a).what is What.ABSOLUTE else _bent(a)
+    return kinds.size_of(_operand(a)) if kind_of(a).what is What.ABSOLUTE else _bent(a)
 
 
 def _bent(*args: Any) -> Kind:
-    return kinds.bent([_kind(one) for one in _leaves(args)])
+    return kinds.bent([kind_of(one) for one in _leaves(args)])
 
 
 def _kind_of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: Mapping[str, object]) -> Kind:
-    if any(_kind(named.get(name)).followed for name in ("where", "initial")):
+    if any(kind_of(named.get(name)).followed for name in ("where", "initial")):
         return _bent(*inputs, *named.values())
     if method == "__call__":
         if ufunc in _PAIRS:
@@ -439,7 +441,7 @@ _SAFE = _SAME_VALUES | _ARRANGED | _SUMS | _PRODUCTS | _SHAPES | _LARGEST | _NEW
     [
         np.full_like, np.where, np.einsum, np.linalg.solve, np.linalg.norm, np.clip, np.average, np.median, np.min,
         np.amin, np.std, np.var, np.prod, np.cumprod, np.sort, np.argsort, np.argmax, np.argmin, np.percentile,
-        np.quantile, np.round, np.around, np.fix, np.nan_to_num, np.isclose, np.allclose, np.array_equal, np.any,
+        np.quantile, np.round, np.around, np.fix, np.isclose, np.allclose, np.array_equal, np.any,
         np.all, np.take_along_axis, np.put_along_axis, np.copyto, np.put, np.place, np.putmask, np.fill_diagonal,
         np.partition, np.argpartition, np.searchsorted, np.digitize, np.interp, np.count_nonzero, np.isposinf,
         np.isneginf, np.angle,
@@ -455,25 +457,25 @@ def _kind_of_function(function: Any, args: Sequence[Any], named: Mapping[str, ob
     if function in _NEW:
         return PUBLIC
     if function is np.full_like:
-        return _kind(args[1] if len(args) > 1 else named["fill_value"])
+        return kind_of(args[1] if len(args) > 1 else named["fill_value"])
     if function is np.where and len(args) == 3:
-        return kinds.chosen(_kind(args[0]), *map(_operand, args[1:]))
+        return kinds.chosen(kind_of(args[0]), *map(_operand, args[1:]))
     if function is _EINSUM:
         return _kind_of_einsum(args)
-    if function is np.linalg.solve and not _kind(args[0]).followed:
-        return kinds.joined([_kind(args[1]), PUBLIC])
-    if function is np.clip and not any(_kind(one).followed for one in _leaves(others)):
+    if function is np.linalg.solve and not kind_of(args[0]).followed:
+        return kinds.joined([kind_of(args[1]), PUBLIC])
+    if function is np.clip and not any(kind_of(one).followed for one in _leaves(others)):
         return kinds.bounded(_operand(first), Operand(PUBLIC))
     if function in _PRODUCTS:
         return _bilinear(args[:2])
-    if any(_kind(one).followed for one in _leaves(others)) and function not in _JOINED:
+    if any(kind_of(one).followed for one in _leaves(others)) and function not in _JOINED:
         return _bent(args, named)
     if function in _SAME_VALUES:
-        return _kind(first)
+        return kind_of(first)
     if function is np.pad and named.get("mode", args[2] if len(args) > 2 else "constant") not in _PADS:
         return _bent(args, named)
     if function in _ARRANGED:
-        return kinds.joined([*(_kind(one) for one in _leaves([first, *others])), PUBLIC])
+        return kinds.joined([*(kind_of(one) for one in _leaves([first, *others])), PUBLIC])
     if function in _SUMS:
         return _reduced(first)
     if function is np.linalg.norm:
@@ -530,7 +532,7 @@ def arrays_followed() -> Generator[None]:
             one = next((one for one in _leaves(given) if _is(one)), None)
             if one is None:
                 return make(given, *args, **named)
-            kind = given.kind if _is(given) else kinds.joined([*(_kind(one) for one in _leaves(given)), PUBLIC])
+            kind = given.kind if _is(given) else kinds.joined([*(kind_of(one) for one in _leaves(given)), PUBLIC])
             return _followed(make(_plain(given), *args, **named), kind, one._noted, [given])
 
         return made

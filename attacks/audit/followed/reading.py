@@ -1,7 +1,7 @@
 """What an algorithm's code decides by private or seen values, read in one pass over a transcript.
 
 The pass is a replay in which private answers, noise, and all that was seen are followed
-(`attacks.audit.followed.arrays`). Where Python is not told what they are, the code does the same whatever they are:
+(`attacks.audit.followed.arrays`). Where Python does not ask what they are, the code does the same whatever they are:
 which lines run, and which messages are sent, is the same in every run with the same private coins.
 """
 
@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from inspect import currentframe
 from pathlib import Path
+from traceback import walk_tb
 from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
 
 from attacks.audit.followed import kinds
-from attacks.audit.followed.arrays import Followed, arrays_followed
+from attacks.audit.followed.arrays import Followed, arrays_followed, kind_of, value_of
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.verdict import Judgement, Verdict
@@ -95,7 +96,8 @@ def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases
         except AttackError:
             raise
         except Exception as error:
-            found.failed = _line(_raised_in(error), f"{type(error).__name__}: {error}")[0]
+            *_, (frame, _) = walk_tb(error.__traceback__)
+            found.failed = _line(frame, f"{type(error).__name__}: {error}")[0]
     return found
 
 
@@ -196,7 +198,7 @@ class _FollowedNode(RecordedNode):
         return self._followed(super().zeros(), PUBLIC)
 
     async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
-        self._public(batch, *(batch if isinstance(batch, list | tuple) else ()))  # to look into others is to toss
+        self._public(batch)
         known = self._hypothesis if self._hypothesis is None or batch is None else self._hypothesis.batch(batch)
         return self._answer(x, None if known is None else known.gradient)
 
@@ -217,14 +219,14 @@ class _FollowedNode(RecordedNode):
         self._affine(at, "a point that it asks about")
         self._asked()
         if known is not None:
-            return self._followed(known(_plain(at)), kinds.answer())
+            return self._followed(known(value_of(at)), kinds.answer())
         rng = np.random.default_rng(self.pace % 2**32)
         return self._followed(rng.standard_normal((self.replicas, self.dimension)), kinds.answer())
 
     def _released(self, value: Array) -> Array:
         self._made += 1
         known = self._made <= len(self._releases)
-        released = self._followed(self._releases[self._made - 1] if known else _plain(value), SEEN)
+        released = self._followed(self._releases[self._made - 1] if known else value_of(value), SEEN)
         released.setflags(write=False)
         return released
 
@@ -241,12 +243,12 @@ class _FollowedNode(RecordedNode):
     def _law(self, mechanism: Mechanism) -> None:
         for name, parameter in vars(mechanism).items():
             known = (What.PUBLIC, What.SEEN) if name == "width" else (What.PUBLIC,)
-            if _what(parameter) not in known:
+            if kind_of(parameter).what not in known:
                 self._bent("how much noise there is depends on what is private or was seen")
 
     def _public(self, *values: object) -> None:
         """Note a value that is handed to the port and decides more than what is computed."""
-        if any(_what(value) is not What.PUBLIC for value in values):
+        if any(kind_of(value).what is not What.PUBLIC for value in values):
             self.noted("as what it asks for")
 
     def split(self, value: Array, mechanism: Gaussian) -> dict[int, Array]:
@@ -258,7 +260,7 @@ class _FollowedNode(RecordedNode):
         return {self.id: own_share(value, shares, self.weights), **dict(zip(self.neighbors, shares, strict=True))}
 
     def _affine(self, value: object, what: str) -> None:
-        if _what(value) not in (What.PUBLIC, What.SEEN, What.AFFINE):
+        if kind_of(value).what not in (What.PUBLIC, What.SEEN, What.AFFINE):
             self._bent(f"{what}, in its message {self.sent}, is made by more than sums, multiples and clips")
 
     def _bent(self, why: str) -> None:
@@ -274,7 +276,7 @@ class _FollowedNode(RecordedNode):
         self.sent += 1
         if self.sent > _MORE * len(self._outgoing):
             raise EndOfRecord
-        sent = {name: self._followed(_plain(value), SEEN) for name, value in values.items()}
+        sent = {name: self._followed(value_of(value), SEEN) for name, value in values.items()}
         return Message(self.id, kind, self._counts[kind] - 1, sent)
 
     def _sent(self, row: Record, values: Values) -> None:
@@ -283,7 +285,7 @@ class _FollowedNode(RecordedNode):
     def _sends(self, kind: Channel, values: Values) -> None:
         for name, value in values.items():
             self._affine(value, f"{name!r}")
-        self._found.messages.append((kind, tuple((name, _what(value)) for name, value in values.items())))
+        self._found.messages.append((kind, tuple((name, kind_of(value).what) for name, value in values.items())))
 
     def _seen(self, row: Record) -> None:
         pass
@@ -293,14 +295,6 @@ class _FollowedNode(RecordedNode):
 
     def _stand_in(self, sender: int, kind: Channel, number: int, name: str) -> Array:  # noqa: ARG002
         return self._followed(super().zeros(), SEEN)
-
-
-def _what(value: object) -> What:
-    return value.kind.what if type(value) is Followed else What.PUBLIC
-
-
-def _plain(value: Any) -> Array:
-    return value.value if type(value) is Followed else value
 
 
 # ── lines ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -334,13 +328,6 @@ def _of_algorithm(code: CodeType) -> bool:
     return not made and (is_own(file) or file.startswith(str(PACKAGE / "algorithms")))
 
 
-def _raised_in(error: BaseException) -> FrameType | None:
-    trace, last = error.__traceback__, None
-    while trace is not None:
-        last, trace = trace.tb_frame, trace.tb_next
-    return last
-
-
 def _may_be_caught(frame: FrameType | None) -> bool:
     """Whether an error that is raised here may be caught in a file of an algorithm's."""
     while frame is not None and frame.f_code.co_filename != _PORT:
@@ -366,7 +353,7 @@ def _catches(file: str) -> bool:
 
 @cache
 def _harmless_lines(file: str) -> frozenset[int]:
-    """Lines of conditions that only end the run: of `assert`, and of `if` with nothing but a `raise`."""
+    """Lines of conditions that only end the run: of `assert`, and of `if` whose last statement is a `raise`."""
     found, own = set[int](), is_own(file)
     for node in ast.walk(_tree(file)):
         if isinstance(node, ast.Assert):

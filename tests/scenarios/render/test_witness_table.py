@@ -21,11 +21,11 @@ def account(laws=("Gaussian",)):
     return Account(1, items, None, True, None)
 
 
-def shown(monkeypatch, width, told):
+def shown(monkeypatch, width, account):
     console = Console(width=width, record=True, file=StringIO())
     monkeypatch.setattr(witness, "console", console)
     found = SimpleNamespace(first_above=1, file=SimpleNamespace(intact=True))
-    for table in witness._tables(found, told, every=False):
+    for table in witness._tables(found, account, every=False):
         console.print(table)
     return console.export_text()
 

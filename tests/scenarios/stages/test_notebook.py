@@ -184,9 +184,9 @@ def test_views_that_are_requested_are_there_and_are_told():
     options = ("audit.search=null", "audit.views=links", "audit.adjacency={change: 1.0}")
     found = scenarios.audit(Mine(), None, *options, trials=50)
     assert {one.kind for one in found.views.views} == {"link"}
-    told = f"The claim is refuted for none of {len(found.views.views)} views."
+    words = f"The claim is refuted for none of {len(found.views.views)} views."
     for shown in (str(found), found._repr_html_()):
-        assert told in shown
+        assert words in shown
         assert "Exact ε at" not in shown
     assert found.prices is None
 
