@@ -1,9 +1,11 @@
 """Signals that stop a command: what becomes of them where it must not be stopped just then, or not twice."""
 
 import _thread
+import inspect
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from types import FrameType
@@ -66,15 +68,27 @@ def never_lost() -> Generator[None]:
         if not issubclass(lost.exc_type, KeyboardInterrupt):
             former(lost)
             return
-        timer = threading.Timer(_AGAIN, _thread.interrupt_main)  # by then this destructor is over
-        timer.daemon = True
-        timer.start()
+        here = inspect.currentframe()
+        assert here is not None
+        threading.Thread(target=_interrupt_after, args=(here,), daemon=True).start()
 
     sys.unraisablehook = again
     try:
         yield
     finally:
         sys.unraisablehook = former
+
+
+def _interrupt_after(frame: FrameType) -> None:
+    """Interrupt the main thread once this frame of its has ended: an interrupt within would be lost again."""
+    while True:
+        time.sleep(_AGAIN)
+        try:
+            frame.clear()  # refused while it runs
+        except RuntimeError:
+            continue
+        _thread.interrupt_main()
+        return
 
 
 def _handlers() -> Mapping[int, _Handler]:

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from attacks.audit.pair import spread
+from netsim import interrupts
 from netsim.interrupts import STOPS, never_lost, stopped_once
 
 
@@ -51,14 +52,18 @@ def test_a_generator_closed_early_leaves_the_handlers_as_they_were():
     assert [signal.getsignal(number) for number in STOPS] == before
 
 
-def test_one_that_lands_in_a_destructor_comes_again():
+@pytest.mark.parametrize("seconds", [0.05, 0.0], ids=["a moment later", "while it is still being lost"])
+def test_one_that_lands_in_a_destructor_comes_again(monkeypatch, seconds):
+    monkeypatch.setattr(interrupts, "_AGAIN", seconds)
+
     class Interrupted:
         def __del__(self):
             signal.raise_signal(signal.SIGINT)
 
     def lose(interrupted):
         del interrupted
-        time.sleep(5)
+        for _ in range(1000):
+            time.sleep(0.01)
 
     before = sys.unraisablehook
     with pytest.raises(KeyboardInterrupt), never_lost():
