@@ -8,7 +8,7 @@ from netsim.problems.data import Cache, Dataset, load
 from netsim.problems.losses import LeastSquares, LogisticLoss, NonconvexLogistic, PoissonLoss
 from netsim.problems.minimizers import Optimum, regularized_proximal
 from netsim.problems.modelled import FromFunctions, Modelled, objective
-from netsim.problems.objective import Bent, Objective, Sampled, Tilted, weak_convexity
+from netsim.problems.objective import Bent, Objective, Sampled, Surrounded, Tilted, weak_convexity
 from netsim.problems.problem import (
     Problem,
     build,
@@ -41,6 +41,7 @@ __all__ = [
     "Problem",
     "Regularizer",
     "Sampled",
+    "Surrounded",
     "Tilted",
     "Zero",
     "build",

@@ -227,6 +227,40 @@ class Tilted(_Moved):
         return self.objective.proximal(v - step * self.slope, step, regularizer)
 
 
+@dataclass(frozen=True, eq=False)
+class Surrounded(Tilted):
+    """`Tilted`, among records that are other ones too: x ↦ f(x) + ⟨slope, x⟩ + Σ_k ⟨others_k, x⟩ / m. PRIVATE.
+
+    `others` (records, dimension) moves the loss of each record by a vector of its own, in both of two worlds: what
+    one record costs depends on the rest where code does more with several records than to add them.
+    """
+
+    others: Array = field(repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "others", frozen(self.others, "others", 2))
+        if self.others.shape != (self.records, self.dimension):
+            expected = str((self.records, self.dimension))
+            raise ScenarioError("others", self.others.shape, "not a vector for each record", expected)
+
+    def _whole(self) -> Tilted:
+        return Tilted(self.objective, self.slope + self.others.mean(axis=0))
+
+    def value(self, x: Array) -> Array:
+        return self._whole().value(x)
+
+    def gradient(self, x: Array) -> Array:
+        return self._whole().gradient(x)
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        return self._whole().proximal(v, step, regularizer)
+
+    def batch(self, indices: ArrayLike) -> Self:
+        part = Tilted(self.objective, self.slope, record=self.record).batch(indices)
+        return cast(Self, Tilted(part, self.others[np.asarray(indices)].mean(axis=0)))
+
+
 def direction(name: str, dimension: int, seed: int = 0, norm: Norm = "l2") -> Array:
     """A vector of norm 1: "even", all coordinates the same, of the largest ℓ1 norm for its ℓ2 norm, √d times it;
     "coordinate", the first one alone, of the smallest; "random", uniform on the Euclidean sphere, then scaled."""

@@ -6,6 +6,7 @@ They are replayed together, a hypothesis for each replica: that ranks pairs, and
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -17,9 +18,9 @@ from netsim.claims import Norm
 from netsim.errors import NetsimError
 from netsim.mechanisms import Gaussian
 from netsim.models.model import Regularizer
-from netsim.problems import Bent, Objective, Tilted
+from netsim.problems import Bent, Objective, Sampled, Surrounded, Tilted
 from netsim.simulation import Simulation
-from scenarios.stages.worlds import worlds
+from scenarios.stages.worlds import holding, worlds
 
 NEARER = (1.0, 1e-2, 1e-4, 1e-6)
 """Shares of the largest changes: code may refuse data that are so far out."""
@@ -36,6 +37,14 @@ JUDGED = 1e8
 """Deviations of the noise beyond which a release is not looked at: rounding would drown the noise."""
 GENERATIONS, PARENTS = 4, 16
 """Times that pairs are drawn, and how many of the best so far others are then drawn about."""
+CROWD = 1000
+"""Records of an agent, at most, where others than one are moved."""
+SHARES = 17
+"""Shares of the others, evenly, that are moved one way, at most."""
+AMONG = 96
+"""Rows among such others, at most."""
+_AMONG = 1e4
+"""Size of their gradients, in units as above."""
 PLACES = 1e6
 """Size of the largest gradient about which pairs are drawn, in units as above."""
 
@@ -63,8 +72,12 @@ class Rows:
             return None
         count = max(64, min(ROWS, math.isqrt(int(WORK / (own.dimension * len(sample.releases))))))
         vectors = _unit(own) * _directions(rng, count, own.dimension)
-        vectors[0] = 0.0
         bends = _unit(own) * np.exp(rng.uniform(-3, 5, count)) * (rng.random(count) < 0.5)
+        if isinstance(own, Surrounded):  # along or against the others
+            count = min(count, AMONG)
+            vectors, bends = vectors[:count], 0 * bends[:count]
+            vectors[1::2] = _unit(own) * _even(own.dimension) * rng.choice((-1.0, 1.0), (count // 2, 1))
+        vectors[0] = 0.0
         for share in NEARER:
             size = np.exp(rng.uniform(math.log(DRAWN[0]), math.log(share * DRAWN[1]), count))
             offsets, nothing = rng.standard_normal(count), np.zeros((count, 0))
@@ -110,6 +123,26 @@ class Rows:
             turns = np.where(old[:, None], turned, fresh)
         return best
 
+    @classmethod
+    def surrounded(cls, simulation: Simulation, agent: int, record: int) -> "Iterator[Rows]":
+        """Rows of one record among others that were moved: so many of them far along one vector, the rest far along
+        its opposite, or to a gradient of 0. What code makes of several records together, such as their median, moves
+        most where it hangs on a single one."""
+        own = cast("Sampled", simulation.problem.objectives[agent])
+        if not 1 < own.records <= CROWD:
+            return
+        start, far = np.zeros((1, own.dimension)), _AMONG * _unit(own) * _even(own.dimension)
+        still = -np.concatenate([own.batch([k]).gradient(start) for k in range(own.records)])
+        rest = np.delete(np.arange(own.records), record)
+        for high in sorted({1, len(rest) - 1, *np.linspace(0, len(rest), SHARES, dtype=int)}):
+            for low in (-far, 0 * far):
+                others = still + low
+                others[rest[:high]] = far
+                around = Surrounded(own, 0 * far, record=record, others=others)
+                rows = cls.drawn(holding(simulation, agent, around), agent, record)
+                if rows is not None:
+                    yield rows
+
     def _seen(self, sample: Sample, agent: int) -> "Rows | None":
         """The rows with what a transcript's releases hide; None where the code fails on such data, to which it is
         then not held."""
@@ -153,19 +186,23 @@ class Rows:
         return bool(known[0] and 0 < far <= GROWS * near)
 
     @property
-    def apart(self) -> Iterator[tuple[Objective, Objective]]:
+    def apart(self) -> "tuple[Apart, ...]":
         """The two objectives that are farthest apart; and the two of those that turn nowhere."""
+        found = list[Apart]()
         for some in (self._known, self._known & (self.curvatures == 0)):
             rows = np.flatnonzero(some)
             far = cdist(self.releases[rows], self.releases[rows], "minkowski", p=self.order)
             zero, other = np.unravel_index(int(np.argmax(far)), far.shape)
-            yield self._one(int(rows[zero])), self._one(int(rows[other]))
+            found.append(Apart(far[zero, other], (self._one(int(rows[zero])), self._one(int(rows[other])))))
+        return tuple(found)
 
     @property
     def _known(self) -> Mask:
         return np.all(np.abs(self.releases) <= JUDGED, axis=-1)
 
     def _one(self, k: int) -> Objective:
+        if isinstance(self.own, Surrounded):
+            return replace(self.own, slope=self.slopes[k])
         if self.curvatures[k] == 0 or not np.any(self.slopes[k]):
             return Tilted(self.own, self.slopes[k], record=self.record)
         return Bent(self.own, self.slopes[k], float(self.curvatures[k]), float(self.offsets[k]), record=self.record)
@@ -188,6 +225,13 @@ class Rows:
         return replace(self, own=self.own.batch(indices), slopes=slopes, curvatures=curvatures, record=None)
 
 
+class Apart(NamedTuple):
+    """Two objectives, and how far apart they move one transcript's releases, in deviations of their noise."""
+
+    distance: float
+    worlds: tuple[Objective, Objective]
+
+
 def _plain(simulation: Simulation, agent: int) -> Sample | None:
     """One transcript whose releases can be read; None where there are none, or where a codec rounds them."""
     sample = worlds(simulation, agent, simulation.problem.objectives[agent], 1)(0, FIRST_CHUNK)
@@ -202,8 +246,14 @@ def _directions(rng: np.random.Generator, count: int, dimension: int) -> Array:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
+def _even(dimension: int) -> Array:
+    """The unit vector (dimension,) of equal coordinates."""
+    return np.full(dimension, dimension**-0.5)
+
+
 def _unit(own: Objective) -> float:
-    """Size of a gradient, 1 at least."""
+    """Size of a gradient of the agent's own records, 1 at least."""
+    own = own.objective if isinstance(own, Surrounded) else own
     return max(1.0, float(np.max(np.abs(own.gradient(np.zeros((1, own.dimension)))))))
 
 

@@ -29,7 +29,7 @@ from attacks.audit.witness_values import Witness
 from netsim.adversary import PublicKnowledge
 from netsim.claims import Claim
 from netsim.errors import NetsimError, ScenarioError, TranscriptError
-from netsim.problems import Bent, Objective, Tilted
+from netsim.problems import Bent, Objective, Surrounded, Tilted
 from netsim.simulation import Simulation
 from scenarios.build.duration import Progress, Silent
 from scenarios.build.experiment import Experiment, Subject
@@ -393,6 +393,11 @@ def _of_any_change(
     it, which is simulated again. You get a `ScenarioError` for a pair of which the claim says nothing."""
     own = subject.simulation.problem.objectives[pair.agent]
     zero, other = (cast("Objective", one) for one in pair.hypotheses)
+    rest, also = (one.others if isinstance(one, Surrounded) else np.zeros(()) for one in (zero, other))
+    if not np.array_equal(rest, also):
+        raise ScenarioError(
+            "pair.change.others", "…", "not adjacent: more than one record differs", "the same in both"
+        )
     try:
         if isinstance(zero, Tilted) and isinstance(other, Tilted):
             check_adjacent(own, Tilted(own, other.slope - zero.slope), experiment.adjacency)
@@ -404,6 +409,9 @@ def _of_any_change(
         raise ScenarioError("pair.change", "…", "of moved gradients the claim says something else", "other data")
     except ScenarioError:
         if claim is None or not holds_for_any_change(subject, claim, activations):
+            raise
+        moved = {getattr(one, "record", None) for one in (zero, other)}
+        if experiment.adjacency.record and (None in moved or len(moved) > 1):
             raise
         for one in (zero, other):
             if not (isinstance(one, Tilted | Bent) and allows(subject, claim, activations, pair.agent, one)):

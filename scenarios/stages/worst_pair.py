@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Self, cast
 
 import numpy as np
@@ -357,10 +358,16 @@ class _Search:
         rows = Rows.drawn(self.subject.simulation, self.agent, self._record)
         if rows is None or not rows.bounded:
             return
-        for pair in rows.apart:
-            if all(allows(self.subject, self.claim, self.activations, self.agent, one) for one in pair):
-                words = f"to where its releases are farthest apart, of {len(rows.slopes)} changes drawn, {_BEYOND}"
-                yield self._apart(*pair, words, 1.0)
+        tried = [(f"of {len(rows.slopes)} changes drawn", one) for one in rows.apart]
+        if self._record is not None and self._batches:  # code that asks for records one by one may not just add them
+            around = Rows.surrounded(self.subject.simulation, self.agent, self._record)
+            hardest = max((some.apart[0] for some in around), key=attrgetter("distance"), default=None)
+            if hardest is not None and hardest.distance > rows.apart[0].distance * (1 + ROUNDING):
+                tried.append(("of many drawn among other records, which are moved in both", hardest))
+        for drawn, one in tried:
+            if all(allows(self.subject, self.claim, self.activations, self.agent, world) for world in one.worlds):
+                words = f"to where its releases are farthest apart, {drawn}, {_BEYOND}"
+                yield self._apart(*one.worlds, words, 1.0)
 
     def _stretched(self, change: float) -> Iterator[_Found]:
         """Of many pairs of this change, about gradients of all sizes, the one whose releases differ most: what a clip

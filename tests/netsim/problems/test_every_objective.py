@@ -17,6 +17,7 @@ from netsim.problems import (
     Modelled,
     NonconvexLogistic,
     PoissonLoss,
+    Surrounded,
     Tilted,
     Zero,
 )
@@ -36,6 +37,7 @@ OBJECTIVES = {
     "softmax, no intercept": Modelled(FEATURES, CLASSES, Softmax(5, 3, intercept=False)),
     "tanh": Modelled(FEATURES, CLASSES, MLP((5, 5, 3), "tanh", 0), Penalty(0.1)),
     "relu": Modelled(FEATURES, CLASSES, MLP((5, 5, 3), "relu", 1)), "tilted": Tilted(OWN, SLOPE),
+    "among others": Surrounded(OWN, SLOPE, others=np.outer(np.arange(OWN.records), SLOPE)),
     **{f"bent at {offset:g}": Bent(OWN, SLOPE, 0.7, offset) for offset in (-1.5, 0.0, 2.0)},
     "plain functions": twin(OWN, hessian=False),
 }  # fmt: skip

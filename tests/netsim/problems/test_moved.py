@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netsim.claims import SYMBOLS, length
-from netsim.problems import Bent, LeastSquares, NonconvexLogistic, Tilted, weak_convexity
+from netsim.problems import Bent, LeastSquares, NonconvexLogistic, Surrounded, Tilted, weak_convexity
 from netsim.problems.objective import direction
 from tests.worlds import refusal, synthetic_problem
 
@@ -36,6 +36,21 @@ def test_one_record_that_is_moved_moves_the_batches_that_hold_it(kind):
         np.testing.assert_array_equal(ones[1], getattr(OWN.batch([1]), part)(x))
     pair = moved.batch([0, 2]).gradient(x)
     np.testing.assert_allclose(pair, (moved.batch([0]).gradient(x) + moved.batch([2]).gradient(x)) / 2, atol=1e-12)
+
+
+def test_among_others_every_record_moves_by_its_own():
+    """The oracle is a tilt of each record in turn; a batch has the moves of its records, one named twice twice."""
+    others = RNG.standard_normal((OWN.records, OWN.dimension))
+    among = Surrounded(OWN, SLOPE, record=2, others=others)
+    each = OWN
+    for k, slope in enumerate(others + OWN.records * np.eye(OWN.records)[:, 2:3] * SLOPE):
+        each = Tilted(each, slope / OWN.records, record=k)
+    x = RNG.standard_normal((3, OWN.dimension))
+    for part in ("value", "gradient"):
+        np.testing.assert_allclose(getattr(among, part)(x), getattr(each, part)(x), rtol=1e-10)
+        for batch in ([0], [2], [1, 2, 2]):
+            one, other = (getattr(objective.batch(batch), part)(x) for objective in (among, each))
+            np.testing.assert_allclose(one, other, rtol=1e-10)
 
 
 def test_its_constants_hold_and_are_reached():
@@ -96,6 +111,7 @@ def test_what_is_not_convex_stays_as_far_from_it():
         ("slope", lambda: Tilted(OWN, np.ones(OWN.dimension + 1))),
         ("slope", lambda: Bent(OWN, np.zeros(OWN.dimension), 1.0)),
         ("curvature", lambda: Bent(OWN, SLOPE, 0.0)),
+        ("others", lambda: Surrounded(OWN, SLOPE, others=np.ones((2, OWN.dimension)))),
         ("offset", lambda: Bent(OWN, SLOPE, 1.0, float("inf"))),
     ],
 )

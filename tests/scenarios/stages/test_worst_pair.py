@@ -10,6 +10,7 @@ import pytest
 
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import FIRST_CHUNK, estimated
+from netsim.errors import ScenarioError
 from netsim.problems import Tilted
 from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
@@ -212,6 +213,32 @@ class PerRecord(Sound):
         return Claim(sensitivity / self.scale, 0.0, "a theorem", adjacency, "l1")
 
 
+class Middle(PerRecord):
+    \"\"\"The median of all records' clipped gradients, as if one record moved it by no more than a mean.\"\"\"
+
+    rounds: int = 1
+
+    def of(self, parts):
+        return np.median(parts, axis=0)
+
+    async def run(self, node):
+        x = node.zeros()
+        parts = [np.clip(await node.gradient(x, [k]), -1, 1) for k in range(node.records)]
+        node.broadcast(g=node.privatize(self.of(np.stack(parts)), self.noise(node)))
+        node.estimate(x)
+
+    def sensitivity(self):
+        return 2 * self.bound
+
+    def claim(self, adjacency, setting, delta):
+        return Claim(self.sensitivity() / self.scale / min(setting.records), 0.0, "a theorem", adjacency, "l1")
+
+
+class LastButOne(Middle):
+    def of(self, parts):
+        return np.partition(parts, 1, axis=0)[1]
+
+
 class Batches(Sound):
     \"\"\"One record a round: eight of them, so that each is in one batch of eight.\"\"\"
 
@@ -374,6 +401,25 @@ def test_its_sound_twin_is_not(name, by_hand, verdict):
     assert (status, found["verdict"]) == (0, verdict)
     assert found["change_used"] > 0.99
     assert found["proven_share"] > (0.3 if name == "SoundIncrements" else 0.99)
+
+
+@pytest.mark.parametrize(("name", "true"), [("Middle", 3.0), ("LastButOne", 6.0)])
+def test_what_one_record_costs_is_tried_among_other_records_too(name, true):
+    """Six coordinates at noise of 2: as far as a median of an even number of records, all of them in [−1, 1], or the
+    second one of them, can be moved by a record, which no record does among this agent's own."""
+    status, found = audited(name)
+    assert (status, found["verdict"]) == (1, "refuted")
+    assert found["epsilon_exact"]["lower"] == pytest.approx(true, rel=1e-6)
+    assert "among other records" in found["pair"]
+    path = Path(found["witness"])
+    assert confirm(WitnessFile.read(path)).verdict == "refuted"
+    for field, value in (("record", 1), ("others", [[0.0] * 6] * 8)):  # of one world alone
+        tree = json.loads(path.read_text())
+        assert len(tree["pair"]["change"]["worlds"][0]["others"]) == 8
+        tree["pair"]["change"]["worlds"][0][field] = value
+        altered = WitnessFile.model_validate(tree).sealed()
+        with pytest.raises(ScenarioError, match="adjacent"):
+            confirm(altered)
 
 
 @pytest.mark.slow
