@@ -30,17 +30,21 @@ T = TypeVar("T")
 Odds = tuple[float, ...]
 
 
+class UnlistedCoinsError(AttackError):
+    """Coins have no list of outcomes."""
+
+
 @dataclass
 class _Tosses:
     """Tosses of one history: the `outcomes` that are forced, and all that were tossed so far with their `odds`; the
     `options` of each `choose` and `subset`. `whole`: a run has ended; another run of the same history tosses the
-    same. `refused`: why the first toss that was refused was; the code may have caught the error and gone on."""
+    same. `refused`: the first error of a toss; the code may have caught it and gone on."""
 
     outcomes: list[int]
     odds: list[Odds] = field(default_factory=list[Odds])
     options: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     whole: bool = False
-    refused: str = ""
+    refused: AttackError | None = None
 
 
 class Coins(FollowedCoins):
@@ -69,10 +73,10 @@ class Coins(FollowedCoins):
         self._tosses.refused = self._tosses.refused or other._tosses.refused
         self.log_seen = other.log_seen
 
-    def refused(self, why: str) -> AttackError:
+    def refused(self, why: str, error: type[AttackError] = AttackError) -> AttackError:
         """The error to raise, noted for who reads all histories."""
-        self._tosses.refused = self._tosses.refused or why
-        return AttackError(why)
+        self._tosses.refused = self._tosses.refused or error(why)
+        return error(why)
 
     @property
     def history(self) -> tuple[int, ...]:
@@ -183,7 +187,8 @@ class Coins(FollowedCoins):
 
 def _without(name: str) -> Any:
     def refused(self: Any, *_: Any, **__: Any) -> Any:
-        raise self.refused(f"its private coins are drawn by `{name}`, which has no list of outcomes")
+        why = f"its private coins are drawn by `{name}`, which has no list of outcomes"
+        raise self.refused(why, UnlistedCoinsError)
 
     return property(refused) if name == "bit_generator" else refused
 
@@ -239,13 +244,13 @@ class _Uniform:
     def __getattr__(self, name: str) -> Any:
         """Methods by which NumPy computes functions of objects."""
         if isinstance(getattr(np, name, None), np.ufunc):
-            raise self._coins.refused(_NO_NUMBER)
+            raise self._coins.refused(_NO_NUMBER, UnlistedCoinsError)
         raise AttributeError(name)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> bool:
         """Comparisons that NumPy's numbers begin."""
         if method != "__call__" or ufunc not in (np.less, np.less_equal, np.greater, np.greater_equal):
-            raise self._coins.refused(_NO_NUMBER)
+            raise self._coins.refused(_NO_NUMBER, UnlistedCoinsError)
         first = inputs[0] is self
         below = (ufunc in (np.less, np.less_equal)) == first
         return self._below(inputs[first]) == below
@@ -259,7 +264,7 @@ _SHOWN = {"__eq__", "__ne__", "__hash__", "__format__", "__repr__", "__str__", "
 
 
 def _not_compared(self: Any, *_: Any) -> Any:
-    raise self._coins.refused(_NO_NUMBER)
+    raise self._coins.refused(_NO_NUMBER, UnlistedCoinsError)
 
 
 for _name in {*dir(float), "__index__"} - {*dir(object), *vars(_Uniform)} | _SHOWN:
@@ -377,7 +382,7 @@ class DrawnCoins(FollowedCoins):
 def every(read: Callable[[Coins], T], most: int = HISTORIES) -> Iterator[tuple[float, T]]:
     """(ln of its probability, `read(coins)`) of every history of the coins that `read` tosses.
 
-    You get an `AttackError` where there are more than `most`, or where coins have no list of outcomes.
+    You get an `AttackError` where there are more than `most`; an `UnlistedCoinsError` where they cannot be listed.
     """
     waiting, done = [list[int]()], 0
     while waiting:
@@ -386,7 +391,7 @@ def every(read: Callable[[Coins], T], most: int = HISTORIES) -> Iterator[tuple[f
         coins = Coins(tosses)
         found = read(coins)
         if tosses.refused:
-            raise AttackError(tosses.refused)
+            raise tosses.refused
         done += 1
         for k in range(forced, len(tosses.odds)):
             others = [j for j, p in enumerate(tosses.odds[k]) if p and j != tosses.outcomes[k]]

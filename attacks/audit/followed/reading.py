@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from attacks.audit.followed import kinds
-from attacks.audit.followed.arrays import Followed, arrays_followed, kind_of, value_of
+from attacks.audit.followed.arrays import Followed, Noted, arrays_followed, kind_of, value_of
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.verdict import Judgement, Verdict
 from attacks.replay import Hypothesis
-from attacks.replay.coins import Coins, every
+from attacks.replay.coins import Coins, DrawnCoins, UnlistedCoinsError, every
 from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
@@ -114,8 +114,9 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
 
     try:
         found = [each for _, each in every(lambda coins: at(coins.again), HISTORIES)]
-    except NetsimError:
-        found = [at(partial(np.random.default_rng, seed)) for seed in range(DRAWN)]
+    except NetsimError as error:  # rare tosses are tried apart (`rare_tosses`), if they can be listed
+        made = _SeenCoins if isinstance(error, UnlistedCoinsError) else DrawnCoins
+        found = [at(partial(made, np.random.default_rng(seed))) for seed in range(DRAWN)]
     own = reading(one.recording(agent))  # at other coins code may fail on messages that others sent at these
     lines = {line for each in (own, *found) for line in each.read}
     if own.failed is not None:
@@ -184,6 +185,8 @@ class _FollowedNode(RecordedNode):
         self._found, self._hypothesis, self._releases, self._made = found, hypothesis, releases, 0
         rows = tuple(row._replace(values=self._seen_values(row.values)) for row in recording.rows)
         super().__init__(recording._replace(rows=rows, coins=deepcopy(recording.coins)))
+        if isinstance(self.coins, _SeenCoins):
+            self.coins.noted = self.noted
 
     def _seen_values(self, values: Mapping[str, Array]) -> Values:
         return {name: self._followed(value, SEEN) if value.size else value for name, value in values.items()}
@@ -264,6 +267,8 @@ class _FollowedNode(RecordedNode):
             self._bent(f"{what}, in its message {self.sent}, is made by more than sums, multiples and clips")
 
     def _bent(self, why: str) -> None:
+        if isinstance(self.coins, _SeenCoins):  # such as a multiple by a coin that hardly ever is not 0
+            self.noted("private coins")
         self._found.bent = self._found.bent or why
 
     def _put(self, kind: Channel, values: Values, to: int) -> Message:
@@ -295,6 +300,34 @@ class _FollowedNode(RecordedNode):
 
     def _stand_in(self, sender: int, kind: Channel, number: int, name: str) -> Array:  # noqa: ARG002
         return self._followed(super().zeros(), SEEN)
+
+
+class _SeenCoins(DrawnCoins):
+    """Private coins of which no list says how they fall: what is drawn is followed, but for `choose` and `subset`."""
+
+    noted: Noted
+
+    def choose(self, options: Sequence[int]) -> int:
+        return DrawnCoins(self).choose(options)
+
+    def subset(self, total: int, size: int) -> Sequence[int]:
+        return DrawnCoins(self).subset(total, size)
+
+
+def _drawn(name: str) -> Any:
+    def followed(self: _SeenCoins, *where: Any, **options: Any) -> Any:
+        value = getattr(super(_SeenCoins, self), name)(*where, **options)
+        if isinstance(value, float | int | np.ndarray):
+            return Followed(np.array(value), SEEN, self.noted)
+        self.noted(f"private coins ({name})")
+        return value
+
+    return followed
+
+
+for _name in dir(np.random.Generator):
+    if not _name.startswith("_") and _name not in ("bit_generator", "spawn"):
+        setattr(_SeenCoins, _name, _drawn(_name))
 
 
 # ── lines ───────────────────────────────────────────────────────────────────────────────────────────────

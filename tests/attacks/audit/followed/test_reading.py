@@ -304,3 +304,34 @@ def test_every_history_of_private_coins_is_followed():
     one = worlds(simulation, pair.agent, pair.hypotheses[1], 2)(0, 0).replica(0)
     assert not reading(one.recording(pair.agent)).read
     assert [line.code for line in read_lines(one, pair.agent, lambda: ())] == ["if rare and gradient[0, 0] > 9.0:"]
+
+
+def shuffled(node):
+    deck = np.arange(40)
+    node.coins.shuffle(deck)
+    return float(np.sum(deck[:3]) == 3)
+
+
+UNLISTED = {
+    "a condition": lambda node: 1.0 if node.coins.normal() > 5.0 else 0.0,
+    "a mask": lambda node: np.maximum(node.coins.exponential() - 12.0, 0.0),
+    "a uniform one as a number": lambda node: (10 * node.coins.random()) // 1 == 9.0,
+    "a shuffled deck": lambda node: shuffled(node) * node.coins.normal(),
+}
+
+
+@pytest.mark.parametrize("draw", UNLISTED.values(), ids=UNLISTED)
+def test_coins_without_a_list_of_outcomes_are_followed(draw):
+    """No way in which they fall can be tried: what they hardly ever let through is named."""
+    simulation, pair = quadratic_world(Does(lambda g, x, node: g * draw(node)))
+    found = judged(simulation, pair, claim_of(3.0, 1e-3), attack=None, trials=20)
+    assert found.judgement.verdict in (Verdict.UNDERPOWERED, Verdict.UNPROTECTED)
+    assert found.read
+
+
+def test_what_such_coins_only_add_to_what_is_sent_is_harmless():
+    simulation, pair = quadratic_world(
+        Does(lambda g, x, node: 0.1 * node.coins.normal(size=g.shape) + choose(node.coins, [0.0, 1.0]) * x)
+    )
+    one = worlds(simulation, pair.agent, pair.hypotheses[1], 2)(0, 0).replica(0)
+    assert read_lines(one, pair.agent, lambda: ()) == ()
