@@ -22,7 +22,7 @@ import numpy as np
 
 from attacks.audit.audit import audit
 from attacks.audit.games.sequential_test import SequentialTestResult
-from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.loss.comparison import ALONE, compare_worlds
 from attacks.audit.pair import Pair
 from netsim import topology
 from netsim.algorithms import Dpp2
@@ -67,7 +67,8 @@ def replayed(transcripts: int) -> None:
     simulate = worlds(simulation, pair.agent, pair.hypotheses[1], CHUNK)
     for index in range(transcripts // CHUNK):
         world = index % 2
-        compare_worlds(simulate(world, index // 2), pair.agent, pair.hypotheses[world], pair.hypotheses[1 - world])
+        true, other = pair.hypotheses[world], pair.hypotheses[1 - world]
+        compare_worlds(simulate(world, index // 2), pair.agent, true, other, alone=ALONE if index < 2 else 1)
 
 
 def whole_audit(transcripts: int) -> None:

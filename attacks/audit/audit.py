@@ -21,7 +21,7 @@ from attacks.audit.followed.reading import ReadLine, judged_of_what_is_read, rea
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
 from attacks.audit.loss.aimed import TILTED, WORST_CASE
-from attacks.audit.loss.comparison import Reproduced, WorldComparison, compare_worlds
+from attacks.audit.loss.comparison import ALONE, Reproduced, WorldComparison, compare_worlds
 from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.exact import NOISE, SINGLES, TOSSES, ExactLoss, Level, scores_of
 from attacks.audit.loss.noise_check import NOTHING
@@ -232,6 +232,7 @@ class _Look:
                     self.references[world],
                     draws=first,
                     claimed=self.claimed,
+                    alone=ALONE if first else 1,
                 )
         if index * max(map(len, explained.noise)) >= NOISE:
             explained = replace(explained, noise=NOTHING)

@@ -293,7 +293,7 @@ def search(
     at most. An unprotected message ends the search. `sample` has to be of a chunk that the audit does not use. Errors
     as of `compare_worlds`, and a `PrivacyError` for a space that is empty.
     """
-    reproduced = Reproduced.of(sample, agent, true, alone=False)  # the audit of the winner looks at that
+    reproduced = Reproduced.of(sample, agent, true, alone=0)  # the audit of the winner looks at that
     tried = _Trials(reproduced, delta, budget, progress)
     for candidate in islice(_in_turn(space.families()), _PROPOSALS * budget):
         if tried.count >= math.ceil(_FIRST_SHARE * budget) or not tried.open:

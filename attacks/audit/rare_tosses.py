@@ -292,7 +292,7 @@ class _Game:
     def _compared(self, made: Sample, world: int) -> tuple[UnprotectedMessage | None, int | None]:
         """The first unprotected message for who knows the coins, and its number; None where hidden noise may explain
         it, or may not."""
-        seen = Reproduced.of(made, self.agent, self.hypotheses[world], alone=False)
+        seen = Reproduced.of(made, self.agent, self.hypotheses[world], alone=0)
         found = seen.compared(self.hypotheses[1 - world], scored=False, claimed=self.claim.epsilon)
         first = found.on_wire(found.granted_from).leaked[0]
         if math.isinf(first):

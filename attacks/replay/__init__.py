@@ -169,7 +169,7 @@ class _Reader(RecordedNode):
         self._codec, self._encoder = recording.public.codec, encoder
         self._hypothesis, self._granted = hypothesis, granted
         self._given: dict[int, Release] = {}  # by the identity of the array that `privatize` returned
-        self._largest = self.zeros()  # absolute number that each coordinate has carried
+        self._most, self._rows = self.zeros(), list[Record]()
         self._judged = np.ones(self.replicas, dtype=bool)
         self._answer: Answer | None = None
         self._residuals: list[Array] = []  # all noise of the releases that hold noise from shared seeds
@@ -305,12 +305,20 @@ class _Reader(RecordedNode):
         return drowned
 
     def _seen(self, row: Record) -> None:
-        for value in row.values.values():
-            self._carried(value)
+        self._rows.append(row)
 
     def _carried(self, value: Array) -> Array:
-        np.fmax(self._largest, np.abs(value), out=self._largest, where=np.isfinite(value))
+        np.fmax(self._most, np.abs(value), out=self._most, where=np.isfinite(value))
         return value
+
+    @property
+    def _largest(self) -> Array:
+        """The largest absolute number that each coordinate has carried, of what was seen once it is asked for."""
+        for row in self._rows:
+            for value in row.values.values():
+                self._carried(value)
+        self._rows.clear()
+        return self._most
 
     def _sent(self, row: Record, values: Values) -> None:
         made = len(self._found.releases)

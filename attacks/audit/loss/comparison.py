@@ -86,20 +86,20 @@ def _determined(granted: Replayed, coded: Replayed, codec: Codec) -> float:
 
 
 ALONE = 7
-"""Replicas of each sample that are replayed alone too, under either hypothesis."""
+"""Replicas of a sample that are replayed alone too, under either hypothesis."""
 _MANY = 8
 """Replicas that are enough to go by."""
 
 
-def _check_independent(sample: "Sample", agent: int, hypothesis: Hypothesis, together: Replayed) -> None:
-    """Raise a `PrivacyError` where a replica alone, or the first few together, make other releases, or of other
-    values or noise, or send other messages where all together sent what was observed.
+def _check_independent(sample: "Sample", agent: int, hypothesis: Hypothesis, together: Replayed, alone: int) -> None:
+    """Raise a `PrivacyError` where one of so many replicas `alone`, or the first few together, make other releases,
+    or of other values or noise, or send other messages where all together sent what was observed.
 
     Under the other hypothesis messages are not compared: a difference in them is an unprotected message, however it
     came about. Values may differ by rounding: by `ULPS` units in the last place of the largest number observed.
     """
     door = sample.at_door(agent)
-    for rows in _parts(sample):
+    for rows in _parts(sample, alone):
         count = rows.stop - rows.start
         which = f"replica {rows.start} alone" if count == 1 else f"the first {count} replicas"
         few = door.part(rows).replayed(agent, hypothesis, which)
@@ -116,14 +116,18 @@ def _check_independent(sample: "Sample", agent: int, hypothesis: Hypothesis, tog
             )
 
 
-def _parts(sample: "Sample") -> list[slice]:
-    """Replicas that are replayed once more: some alone, and the first few; how many, what was released draws."""
+def _parts(sample: "Sample", alone: int) -> list[slice]:
+    """Replicas that are replayed once more: some alone, and the first few; how many, what was released draws. Where
+    only one is alone, it draws which, and no others are replayed."""
     replicas = sample.view.replicas
-    if replicas == 1:
+    if replicas == 1 or not alone:
         return []
-    found = [slice(r, r + 1) for r in sorted({int(k) for k in np.linspace(0, replicas - 1, ALONE)})]
+    rng = np.random.default_rng([0, *(crc32(release.tobytes()) for release in sample.releases[:1])])
+    if alone == 1:
+        r = int(rng.integers(1, replicas))
+        return [slice(r, r + 1)]
+    found = [slice(r, r + 1) for r in sorted({int(k) for k in np.linspace(0, replicas - 1, alone)})]
     if replicas > 2:
-        rng = np.random.default_rng([0, *(crc32(release.tobytes()) for release in sample.releases[:1])])
         found.append(slice(0, min(replicas - 1, int(2 * (replicas / 2) ** rng.random()))))
     return found
 
@@ -405,16 +409,15 @@ class Reproduced:
 
     @classmethod
     def of(
-        cls, sample: Sample, agent: int, true: Hypothesis, *, to_the_bit: bool = True, alone: bool = True
+        cls, sample: Sample, agent: int, true: Hypothesis, *, to_the_bit: bool = True, alone: int = ALONE
     ) -> "Reproduced":
-        """Replay under the hypothesis that was simulated; errors as of `compare_worlds`. Without `alone` it is not
-        looked at whether each replica is a world of its own."""
+        """Replay under the hypothesis that was simulated; errors as of `compare_worlds`. So many replicas are also
+        replayed `alone`, to see that each is a world of its own."""
         if agent in sample.view.public.forgetful:
             raise PrivacyError(f"agent {agent} may begin anew without its state: an audit follows one life")
         mine = sample.replayed(agent, true, "the hypothesis that was simulated")
         _check_reproduced(sample, agent, true, mine, to_the_bit=to_the_bit)
-        if alone:
-            _check_independent(sample, agent, true, mine)
+        _check_independent(sample, agent, true, mine, alone)
         return cls(sample, agent, true, mine)
 
     def _coded(self, other: Hypothesis, theirs: Replayed, leaks: Leaks, there: Sample) -> _Wire | None:
@@ -490,6 +493,7 @@ class Reproduced:
         coins: Callable[[], np.random.Generator] | None = None,
         draws: bool = False,
         claimed: float | None = None,
+        alone: int = ALONE,
     ) -> WorldComparison:
         """Replay under another hypothesis, at the same private coins or at others, and explain what was sent.
 
@@ -501,7 +505,7 @@ class Reproduced:
         tossed = sample if coins is None else replace(sample, coins=coins)
         theirs = _sharpened(tossed, agent, other, tossed.replayed(agent, other, "the other hypothesis"))
         if scored:
-            _check_independent(tossed, agent, other, theirs)
+            _check_independent(tossed, agent, other, theirs, alone)
         public, replicas = sample.view.public, sample.view.replicas
         out = self._recovered(theirs, other, tossed) if public.codec.lossless else None
         theirs, known = (theirs, {}) if out is None else out
@@ -660,18 +664,19 @@ def compare_worlds(
     *,
     draws: bool = False,
     claimed: float | None = None,
+    alone: int = ALONE,
 ) -> WorldComparison:
     """Replay one agent of one sample under the hypothesis that was simulated and under the other one.
 
     Shifts are measured by a `reference` from another sample; without one, by those of the first transcripts here.
-    Where noise was tilted it is not looked at: it does not follow its law. `draws` and `claimed`: as of
-    `Reproduced.compared`.
+    Where noise was tilted it is not looked at: it does not follow its law. `draws`, `claimed` and
+    `alone`: as of `Reproduced`.
     Raises `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the agent's
     code fails under the other one.
     """
     scored = sample.log_weights is None
-    return Reproduced.of(sample, agent, true).compared(
-        other, scored=scored, reference=reference, draws=draws, claimed=claimed
+    return Reproduced.of(sample, agent, true, alone=alone).compared(
+        other, scored=scored, reference=reference, draws=draws, claimed=claimed, alone=alone
     )
 
 
