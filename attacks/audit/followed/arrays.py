@@ -22,12 +22,13 @@ _asarray = np.asarray
 
 
 class _Cell:
-    """Kind of the values in one piece of memory, which all views of it share."""
+    """Kind of the values in one piece of memory, which all views of it share; whether one that is not followed does
+    is `escaped`."""
 
-    __slots__ = ("kind", "size")
+    __slots__ = ("escaped", "kind", "size")
 
     def __init__(self, kind: Kind, size: int) -> None:
-        self.kind, self.size = kind, size
+        self.kind, self.size, self.escaped = kind, size, False
 
     def written(self, kind: Kind, size: int) -> None:
         """So many of the numbers are of this kind now."""
@@ -37,9 +38,10 @@ class _Cell:
 
 
 class Noted(Protocol):
-    """Is told what is read, and `answers` of a comparison that NumPy goes on with."""
+    """Is told what is read, and `answers` of a comparison that NumPy goes on with; `fails`: the values decide no more
+    than whether it fails."""
 
-    def __call__(self, how: str, answers: Any = None) -> None: ...
+    def __call__(self, how: str, answers: Any = None, *, fails: bool = False) -> None: ...
 
 
 class Followed(NDArrayOperatorsMixin):
@@ -60,7 +62,11 @@ class Followed(NDArrayOperatorsMixin):
 
     @property
     def kind(self) -> Kind:
-        return self._cell.kind
+        """That of its memory; of a part of it, or of some of it twice, what holds of any numbers there."""
+        kind = self._cell.kind
+        if self.value.size == self._cell.size:
+            return kind
+        return kinds.linear([kind])
 
     # ── what is read ────────────────────────────────────────────────────────────────────────────────
     def _read(self, how: str) -> Any:
@@ -69,7 +75,9 @@ class Followed(NDArrayOperatorsMixin):
         return self.value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.array(self._read("as an array"), dtype=dtype)
+        self._cell.escaped = True
+        value = self._read("as an array")
+        return np.array(value, dtype=dtype, copy=True) if copy else _asarray(value, dtype)
 
     def __bool__(self) -> bool:
         return bool(self._read("as a condition"))
@@ -110,7 +118,7 @@ class Followed(NDArrayOperatorsMixin):
             return partial(function, self)
         if name in _VIEWS:  # on numbers that may be private later
             self._noted(f"by `{name}`")
-        return getattr(self._read(f"by `{name}`").copy(), name)
+        return getattr(self._read(f"by `{name}`"), name)
 
     # ── what is public of it ────────────────────────────────────────────────────────────────────────
     @property
@@ -150,11 +158,12 @@ class Followed(NDArrayOperatorsMixin):
     # ── views and copies ────────────────────────────────────────────────────────────────────────────
     def _view(self, value: Any) -> "Followed":
         """An array on the same memory, or a copy of some."""
-        whole = self.kind.what is not What.AFFINE or np.size(value) == self.size
-        kind = self.kind if whole else kinds.linear([self.kind])
         if np.may_share_memory(value, self.value):
-            return Followed(value, kind, self._noted, self._cell)
-        return Followed(value, kind, self._noted)
+            return Followed(value, self.kind, self._noted, self._cell)
+        whole = np.size(value) == self.size
+        if not whole:
+            _lost(self)
+        return Followed(value, self.kind if whole else kinds.linear([self.kind]), self._noted)
 
     @property
     def T(self) -> "Followed":  # noqa: N802
@@ -166,13 +175,16 @@ class Followed(NDArrayOperatorsMixin):
 
     def __getitem__(self, at: Any) -> "Followed":
         plain, read = _plain_index(at)
-        if read is not None and any(np.asarray(one).dtype == bool for one in _parts(plain)):
-            self._noted("by how many there are")
+        if read is not None:
+            self._noted("as an index", fails=not any(map(_are_bools, _parts(plain))))
         found = self._view(self.value[plain])
         return found if read is None else Followed(found.value, kinds.bent((self.kind, read)), self._noted)
 
     def __setitem__(self, at: Any, other: Any) -> None:
         plain, read = _plain_index(at)
+        if read is not None:
+            self._noted("as an index", fails=True)
+        _lost(at, other)
         self.value[plain] = _plain(other)
         kind = kind_of(other) if read is None else kinds.bent((kind_of(other), read))
         whole = plain is Ellipsis or (isinstance(plain, slice) and plain == slice(None))
@@ -189,15 +201,20 @@ class Followed(NDArrayOperatorsMixin):
         return copied
 
     def copy(self, order: Any = "C") -> "Followed":
+        if self.size != self._cell.size:
+            _lost(self)
         return Followed(self.value.copy(order), self.kind, self._noted)
 
     def astype(self, dtype: Any, **named: Any) -> "Followed":
         found = self.value.astype(dtype, **named)
+        if found.dtype.kind in "OSUV":  # as long as the longest text
+            self._noted("as objects")
+        _lost(self)
         exact = np.issubdtype(found.dtype, np.floating) and found.dtype.itemsize >= 8
         return Followed(found, self.kind if exact else kinds.bent([self.kind]), self._noted)
 
     def flatten(self, order: Any = "C") -> "Followed":
-        return Followed(self.value.flatten(order), self.kind, self._noted)
+        return self.copy(order).reshape(-1, order=order)
 
     def fill(self, value: Any) -> None:
         self[...] = value
@@ -209,65 +226,107 @@ class Followed(NDArrayOperatorsMixin):
     def reshape(self, *shape: Any, **named: Any) -> "Followed":
         return self._view(self.value.reshape(*shape, **named))
 
-    def clip(self, low: Any = None, high: Any = None, **named: Any) -> "Followed":
-        return np.clip(self, low, high, **named)  # type: ignore[call-overload]
+    def clip(self, min: Any = None, max: Any = None, **named: Any) -> "Followed":  # noqa: A002
+        return np.clip(self, min, max, **named)  # type: ignore[call-overload]
 
     def transpose(self, *axes: Any) -> "Followed":
         return self._view(self.value.transpose(*axes))
 
     # ── NumPy's operations ──────────────────────────────────────────────────────────────────────────
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **named: Any) -> Any:
-        if all(set(types) <= set("O->") for types in ufunc.types) or _RAISING & set(np.geterr().values()):
+        if (
+            all(set(types) <= set("O->") for types in ufunc.types)
+            or not all(map(_has_numbers, [*inputs, *out, *named.values()]))
+            or _RAISING & set(np.geterr().values())
+            or any(kind_of(one).followed for name, one in named.items() if name not in _VALUES)
+        ):
             self._noted("by a function of Python's, or an error")
+        places = inputs[1:2] if method in ("at", "reduceat") else inputs if ufunc is np.power else ()
+        if any(kind_of(one).followed for one in places) and not (ufunc is np.power and _are_fractions(inputs)):
+            self._noted("by an error", fails=True)
         into = {"out": tuple(map(value_of, out))} if out else {}
+        left = _operand(out[0]) if len(out) == 1 and _is(named.get("where")) else None
         found = getattr(ufunc, method)(*map(value_of, inputs), **{k: value_of(v) for k, v in named.items()}, **into)
         if method == "at":
             return self._into(inputs[0], _bent(*inputs))
-        kind = _kind_of_ufunc(ufunc, method, inputs, named)
-        self._masks(kind, inputs, asked=ufunc in _ASKS)
+        linear = ufunc in _LINEAR and all(kind_of(one).what in _SUMMED for one in inputs)
+        if left is None:
+            kind = _kind_of_ufunc(ufunc, method, inputs, named)
+        else:  # some of the results, and the rest as it was
+            done = Operand(_kind_of_ufunc(ufunc, method, inputs, {}))
+            kind = kinds.chosen(kind_of(named["where"]), done, left)
+        kind = _no_larger(kind, found, [*inputs, *named.values()], linear=linear)
+        _lost(() if left is not None and kind.what is not What.BENT else named)
+        _lost(() if kind.what in kinds.MASKS or ufunc in _ASKS else inputs)
         if ufunc in _ASKS and method == "__call__":
             self._asked(found, kind)
         if not out:
             return _followed(found, kind, self._noted)
+        if kind.what in kinds.MASKS:
+            self._noted("", found)
         for one in out:
-            self._into(one, kind, whole="where" not in named)
-        return out[0] if len(out) == 1 else out
+            self._into(one, kind, whole=left is not None or "where" not in named)
+        made = [_followed(found[k], kind, self._noted) if one is None else one for k, one in enumerate(out)]
+        return made[0] if len(made) == 1 else tuple(made)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
-        places = [] if function in _JOINED else [kind_of(one) for one in _leaves(args[1:])]
-        if function not in _SAFE or (function in _ARRANGED and any(kind.followed for kind in places)):
-            self._noted("by how many there are, or by an error")
-        found, given = function(*_plain(args), **_plain(named)), list(_leaves([args, named]))
+        operands, others = _parted(function, args, named)
+        if function not in _SAFE or any(kind_of(one).followed for one in others):
+            fails = function in _FAILING and not kind_of(named.get("axis")).followed
+            self._noted("by how many there are, or by an error", fails=fails)
+        if not all(map(_has_numbers, [*operands, *others])):
+            self._noted("by a function of Python's")
+        done = np.zeros_like if function is np.empty_like else function
+        found, given = done(*_plain(args), **_plain(named)), list(_leaves([args, named]))
         if function in _SHAPES:
             return found
-        written = given[:1] if found is None else [one for one in given if one is found or value_of(one) is found]
+        if function in _WRITES:
+            target = args[0] if args else named[_WRITES[function]]
+            _lost(*given)
+            return self._into(target, _bent(args, named))
+        written = [one for one in given if one is found or value_of(one) is found]
         for one in written:  # into what it is given
+            _lost(*given)
             self._into(one, _bent(args, named))
         if written:
             return next((one for one in written if _is(one)), found)
-        kind = _kind_of_function(function, args, named)
+        linear = function not in (np.clip, np.where)
+        kind = _no_larger(_kind_of_function(function, args, named), found, given, linear=linear)
         self._asked(found, kind)
-        self._masks(kind, given, asked=np.asarray(found).dtype == bool)
+        if not _are_bools(found) and (function is not np.where or kind.what is What.BENT):
+            _lost(given)
         return _followed(found, kind, self._noted, given)
 
     def _into(self, target: Any, kind: Kind, *, whole: bool = False) -> None:
         """Something of this kind is written into an array, or over the whole of it."""
         if _is(target):
             kind = kind if target.dtype == np.float64 else kinds.bent([kind])
+            if kind.followed and target._cell.escaped:
+                self._noted("into an array that is not followed everywhere")
             target._cell.written(kind, target.size if whole else 0)
         elif isinstance(target, np.ndarray) and kind.followed:
             self._noted("into an array that cannot be followed")
 
     def _asked(self, found: Any, kind: Kind) -> None:
         """Note the answers to what was asked of each number, unless it is about a clip."""
-        if kind.what in (What.BENT, What.SEEN) and np.asarray(found).dtype == bool:
+        if kind.what in (What.BENT, What.SEEN) and _are_bools(found):
             self._noted("", found)
 
-    def _masks(self, kind: Kind, inputs: Iterable[Any], *, asked: bool) -> None:
-        """Note the answers in masks that what is bent is made of, if it is no mask."""
-        for one in inputs if kind.what is What.BENT and not asked else ():
-            if _is(one) and one.kind.what in kinds.MASKS:
-                self._noted("", one.value)
+
+def _are_bools(found: Any) -> bool:
+    return all(_asarray(value_of(one)).dtype == bool for one in _leaves(found))
+
+
+def _are_fractions(given: Sequence[Any]) -> bool:
+    """Whether any has fractions: no power of a whole number is one."""
+    return any(_asarray(value_of(one)).dtype.kind not in "bui" for one in given)
+
+
+def _lost(*given: Any) -> None:
+    """Masks end here, in what is no clip: note the answers in them."""
+    for one in _leaves(given):
+        if _is(one) and one._cell.kind.what in kinds.MASKS:
+            one._noted("", one.value)
 
 
 # ── operands ────────────────────────────────────────────────────────────────────────────────────────────
@@ -320,17 +379,41 @@ def _operand(value: Any) -> Operand:
     return Operand(kind, numbers and bool(np.all(plain >= 0)), numbers and not np.any(plain), plain.size == 1, number)
 
 
+def _no_larger(kind: Kind, found: Any, given: Any, *, linear: bool) -> Kind:
+    """Of a result that has more numbers than what it is made of: several may be of one number, each with a threshold
+    of its own, which together are no clip. What is `linear` stays so."""
+    most = max((one.size for one in _leaves(given) if _is(one) and one.kind.followed), default=0)
+    if kind.what in (What.PUBLIC, What.SEEN) or max(map(np.size, _leaves(found)), default=0) <= most:
+        return kind
+    return kinds.linear([kind]) if linear else BENT
+
+
+def _has_numbers(value: Any) -> bool:
+    """Whether it is a number, or an array or lists of such: no object that is handed them."""
+    if _is(value) or isinstance(value, np.ndarray):
+        return _asarray(value_of(value)).dtype != object
+    if isinstance(value, list | tuple):
+        return all(map(_has_numbers, cast("Sequence[Any]", value)))
+    return value is None or isinstance(value, bool | int | float | complex | str | np.generic | type | np.dtype)
+
+
 def _followed(found: Any, kind: Kind, noted: Noted, given: Iterable[Any] = ()) -> Any:
-    """What an operation gave, on the memory of what it was `given` where it shares that."""
+    """What an operation gave, on the memory of what it was `given` where it shares that; on memory that is not
+    followed, that."""
     if isinstance(found, tuple | list):
         some = list(given)
         parts = [_followed(one, kind, noted, some) for one in cast("Sequence[Any]", found)]
         return tuple(parts) if isinstance(found, tuple) else parts
     if kind.what in _NUMBERS and _asarray(found).dtype != np.float64:
         kind = kinds.bent([kind])
-    shared = (one for one in given if _is(one) and np.may_share_memory(one.value, found))
-    one = next(shared, None)
-    return Followed(found, kind, noted, None if one is None else one._cell)
+    for one in given:
+        if isinstance(value_of(one), np.ndarray) and np.may_share_memory(value_of(one), found):
+            if not _is(one):
+                return found
+            if kind.what is What.BENT:
+                one._cell.written(kind, 0)
+            return Followed(found, kind, noted, one._cell)
+    return Followed(found, kind, noted)
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -349,7 +432,7 @@ def _itself(a: Operand) -> Kind:
 
 
 _PAIRS: dict[Any, Callable[[Operand, Operand], Kind]] = {
-    np.add: kinds.plus, np.subtract: kinds.minus, np.multiply: kinds.times, np.divide: kinds.over,
+    np.add: kinds.plus, np.subtract: kinds.minus, np.divide: kinds.over,
     np.maximum: kinds.bounded, np.minimum: kinds.bounded, np.fmax: kinds.bounded, np.fmin: kinds.bounded,
     np.greater: kinds.compared, np.greater_equal: kinds.compared, np.less: kinds.compared,
     np.less_equal: kinds.compared, np.equal: kinds.equal, np.not_equal: kinds.equal,
@@ -367,6 +450,10 @@ _SINGLES: dict[Any, Callable[[Operand], Kind]] = {
 }  # fmt: skip
 
 
+_LINEAR = frozenset([np.add, np.subtract, np.multiply, np.divide, np.matmul])
+_SUMMED = What.PUBLIC, What.SEEN, What.AFFINE
+_VALUES = frozenset(["where", "initial", "out"])
+"""Arguments by name that decide numbers, and no form."""
 _POWERS = {2.0: kinds.square, 0.5: kinds.root, -1.0: kinds.inverse, 1.0: _itself}
 
 
@@ -376,16 +463,30 @@ def _bilinear(inputs: Sequence[Any]) -> Kind:
     return kinds.linear(some) if len(some) == 1 and some[0].what is What.AFFINE else kinds.bent(some)
 
 
-def _reduced(a: Any) -> Kind:
+def _reduced(a: Any, named: Mapping[str, object]) -> Kind:
     """Of a sum or mean of some of its numbers."""
     kind = kind_of(a)
     if kind.what is What.AFFINE:
         return kinds.linear([kind])
-    return kinds.size_of(_operand(a)) if kind.what in (What.ABSOLUTE, What.SQUARE) else _bent(a)
+    sizes = kind.what in (What.ABSOLUTE, What.SQUARE) and not _VALUES & named.keys()
+    return kinds.size_of(_operand(a)) if sizes else _bent(a)
 
 
-def _largest(a: Any) -> Kind:
-    return kinds.size_of(_operand(a)) if kind_of(a).what is What.ABSOLUTE else _bent(a)
+def _largest(a: Any, named: Mapping[str, object]) -> Kind:
+    sizes = kind_of(a).what is What.ABSOLUTE and not _VALUES & named.keys()
+    return kinds.size_of(_operand(a)) if sizes else _bent(a)
+
+
+def _are_one(a: Any, b: Any) -> bool:
+    """Whether two followed arrays are the same numbers in the same places."""
+    one, other = (value_of(x).__array_interface__ for x in (a, b))
+    return all(one[name] == other[name] for name in ("data", "shape", "strides"))
+
+
+def _squared(a: Any, b: Any) -> Kind:
+    """Of the products of pairs."""
+    twice = kind_of(a).what is kind_of(b).what is What.AFFINE
+    return BENT if twice and not _are_one(a, b) else kinds.times(_operand(a), _operand(b))
 
 
 def _bent(*args: Any) -> Kind:
@@ -396,6 +497,8 @@ def _kind_of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: M
     if any(kind_of(named.get(name)).followed for name in ("where", "initial")):
         return _bent(*inputs, *named.values())
     if method == "__call__":
+        if ufunc is np.multiply:
+            return _squared(*inputs)
         if ufunc in _PAIRS:
             return _PAIRS[ufunc](*map(_operand, inputs))
         if ufunc in _SINGLES:
@@ -406,15 +509,14 @@ def _kind_of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: M
         if ufunc is np.matmul:
             return _bilinear(inputs)
     elif method in ("reduce", "accumulate") and ufunc is np.add:
-        return _reduced(inputs[0])
+        return _reduced(inputs[0], named)
     elif method == "reduce" and ufunc is np.maximum:
-        return _largest(inputs[0])
+        return _largest(inputs[0], named)
     return _bent(*inputs)
 
 
 _SAME_VALUES = frozenset(
     [
-        np.nan_to_num,
         np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.squeeze, np.expand_dims, np.copy, np.real,
         np.atleast_1d, np.atleast_2d, np.atleast_3d, np.flip, np.roll, np.broadcast_to,
     ]
@@ -427,28 +529,66 @@ _ARRANGED = frozenset(
 )  # fmt: skip
 _JOINED = frozenset([np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, np.append, np.broadcast_arrays])
 _PADS = "constant", "edge", "wrap", "reflect", "symmetric"
-_SUMS = frozenset([np.sum, np.mean, np.cumsum, np.diff, np.trace, np.ediff1d])
+_SUMS = frozenset([np.sum, np.mean, np.cumsum, np.trace])
+_DIFFERENCES = frozenset([np.diff, np.ediff1d])
 _PRODUCTS = frozenset([np.dot, np.matmul, np.inner, np.outer, np.tensordot, np.vdot, np.kron, np.cross])
 _SHAPES = frozenset([np.shape, np.ndim, np.size, np.result_type, np.may_share_memory, np.shares_memory])
 _LARGEST, _EINSUM, _AVERAGE = frozenset([np.max, np.amax]), np.einsum, np.average
 _VIEWS = frozenset(["view", "flat", "data", "base", "ctypes", "getfield", "byteswap", "newbyteorder"])
 _RAISING = {"raise", "call"}
 _NUMBERS = What.AFFINE, What.ABSOLUTE, What.SQUARE, What.SIZE, What.FACTOR, What.GATED
-_NEW = frozenset([np.zeros_like, np.ones_like, np.empty_like])
+_NEW = frozenset([np.zeros_like, np.ones_like])
+_NORMS = frozenset([np.linalg.norm, *([np.linalg.vector_norm] if hasattr(np.linalg, "vector_norm") else [])])
+_WRITES = {
+    np.copyto: "dst", np.put: "a", np.place: "arr", np.putmask: "a", np.put_along_axis: "arr", np.fill_diagonal: "a",
+}  # fmt: skip
+"""Functions that write into an argument, and its name."""
 
 
-_SAFE = _SAME_VALUES | _ARRANGED | _SUMS | _PRODUCTS | _SHAPES | _LARGEST | _NEW | frozenset(
+_SAFE = _SAME_VALUES | _ARRANGED | _SUMS | _DIFFERENCES | _PRODUCTS | _SHAPES | _LARGEST | _NEW | _NORMS | frozenset(
     [
-        np.full_like, np.where, np.einsum, np.linalg.solve, np.linalg.norm, np.clip, np.average, np.median, np.min,
-        np.amin, np.std, np.var, np.prod, np.cumprod, np.sort, np.argsort, np.argmax, np.argmin, np.percentile,
-        np.quantile, np.round, np.around, np.fix, np.isclose, np.allclose, np.array_equal, np.any,
+        np.full_like, np.where, np.einsum, np.linalg.solve, np.clip, np.nan_to_num, np.empty_like, np.average,
+        np.median, np.min, np.amin, np.std, np.var, np.prod, np.cumprod, np.sort, np.argsort, np.argmax, np.argmin,
+        np.percentile, np.quantile, np.round, np.around, np.fix, np.isclose, np.allclose, np.array_equal, np.any,
         np.all, np.take_along_axis, np.put_along_axis, np.copyto, np.put, np.place, np.putmask, np.fill_diagonal,
         np.partition, np.argpartition, np.searchsorted, np.digitize, np.interp, np.count_nonzero, np.isposinf,
         np.isneginf, np.angle,
         np.nansum, np.nanmean, np.nanmax, np.nanmin, np.ptp, np.tril, np.triu, np.convolve, np.select,
     ]
 )  # fmt: skip
-"""Functions whose result has a form that no value decides, and that do not fail by values."""
+"""Functions whose result has a form that no value of an operand decides, and that do not fail by such values."""
+_FIRST, _EVERY = (0,), tuple(range(64))
+_OPERANDS: dict[Any, tuple[int, ...]] = dict.fromkeys(
+    [*_PRODUCTS, np.append, np.full_like, np.isclose, np.allclose, np.array_equal, np.searchsorted, np.convolve,
+     np.fill_diagonal, np.copyto], (0, 1),
+) | dict.fromkeys([np.where, np.clip, np.interp, np.putmask, np.place, np.select], (0, 1, 2)) | dict.fromkeys(
+    [np.put, np.put_along_axis, np.insert], (0, 2)
+) | {np.linalg.solve: (1,), np.einsum: _EVERY, np.broadcast_arrays: _EVERY}  # fmt: skip
+"""Places of their operands, where these are others than the first argument."""
+_FAILING = frozenset(
+    [np.take, np.put, np.take_along_axis, np.put_along_axis, np.linalg.solve, np.percentile, np.quantile, np.digitize,
+     np.partition, np.argpartition, np.average, np.roll]
+)  # fmt: skip
+"""Functions of which other arguments decide no form, but may make them fail."""
+_NAMED = _VALUES | frozenset(
+    [
+        "a", "x", "arr", "array", "ary", "m", "v", "A", "b", "y", "fill_value", "a_min", "a_max", "min", "max",
+        "values", "vals", "val", "src", "dst", "default", "xp", "fp",
+    ]
+)  # fmt: skip
+"""Names of operands."""
+
+
+def _parted(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    """The operands of a function, and its other arguments."""
+    at = _OPERANDS.get(function, _FIRST)
+    operands = [one for k, one in enumerate(args) if k in at]
+    others = [one for k, one in enumerate(args) if k not in at]
+    if function is np.where and len(args) < 3:  # by how many there are
+        operands, others = [], [*args]
+    for name, one in named.items():
+        (operands if name in _NAMED and function is not np.linalg.solve else others).append(one)
+    return operands, others
 
 
 def _kind_of_function(function: Any, args: Sequence[Any], named: Mapping[str, object]) -> Kind:
@@ -462,6 +602,8 @@ def _kind_of_function(function: Any, args: Sequence[Any], named: Mapping[str, ob
         return kinds.chosen(kind_of(args[0]), *map(_operand, args[1:]))
     if function is _EINSUM:
         return _kind_of_einsum(args)
+    if function is np.nan_to_num and not others and kind_of(first).what is What.FACTOR:
+        return kind_of(first)  # where a size is 0
     if function is np.linalg.solve and not kind_of(args[0]).followed:
         return kinds.joined([kind_of(args[1]), PUBLIC])
     if function is np.clip and not any(kind_of(one).followed for one in _leaves(others)):
@@ -477,13 +619,15 @@ def _kind_of_function(function: Any, args: Sequence[Any], named: Mapping[str, ob
     if function in _ARRANGED:
         return kinds.joined([*(kind_of(one) for one in _leaves([first, *others])), PUBLIC])
     if function in _SUMS:
-        return _reduced(first)
-    if function is np.linalg.norm:
-        return kinds.size_of(_operand(first))
+        return _reduced(first, named)
+    if function in _DIFFERENCES or (function is _AVERAGE and "weights" in named):
+        return kinds.linear([kind_of(first)]) if kind_of(first).what is What.AFFINE else _bent(args, named)
+    if function in _NORMS:
+        order = named.get("ord", args[1] if len(args) > 1 and function is np.linalg.norm else None)
+        grows = order is None or order == "fro" or (isinstance(order, int | float) and order >= 1)
+        return kinds.size_of(_operand(first)) if grows else _bent(first)
     if function in _LARGEST:
-        return _largest(first)
-    if function is _AVERAGE and "weights" in named:
-        return _reduced(first)
+        return _largest(first, named)
     return _bent(args, named)
 
 
@@ -494,8 +638,7 @@ def _kind_of_einsum(args: Sequence[Any]) -> Kind:
     given, _, wanted = args[0].replace(" ", "").partition("->")
     parts = given.split(",")
     if len(args) == 3 and len(set(parts)) == 1 and wanted and set(wanted) <= set(parts[0]):
-        one, two = map(_operand, args[1:])
-        product = kinds.times(one, two)
+        product = _squared(*args[1:]) if all(map(_is, args[1:])) else BENT
         if product.what is What.SQUARE:
             return kinds.size_of(Operand(product))
     return _bilinear(args[1:])

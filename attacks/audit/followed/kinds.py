@@ -236,7 +236,7 @@ def chosen(gate: Kind, a: Operand, b: Operand) -> Kind:
     if kinds == {What.AFFINE} and gate.what is What.GATE and len(some) == 2:
         return _clipped(gate)
     if kinds == {What.AFFINE} and isinstance(gate.source, _Side):  # one side is cut, to where it begins
-        return _clipped(gate) if gate.source.at in (a.number, b.number) else BENT
+        return _clipped(gate) if any(gate.source.at == one.number for one in (a, b)) else BENT
     return Kind(What.GATED, gate.source) if kinds == {What.FACTOR} else BENT
 
 

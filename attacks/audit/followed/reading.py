@@ -194,8 +194,9 @@ class _FollowedNode(RecordedNode):
     def _followed(self, value: Array, kind: Kind) -> Array:
         return Followed(np.array(value), kind, self.noted)  # type: ignore[return-value]
 
-    def noted(self, how: str, answers: Any = None) -> None:
-        _note(self._found, how, currentframe(), answers)
+    def noted(self, how: str, answers: Any = None, *, fails: bool = False) -> None:
+        if not fails or _may_be_caught(currentframe()):
+            _note(self._found, how, currentframe(), answers)
 
     def zeros(self) -> Array:
         return self._followed(super().zeros(), PUBLIC)

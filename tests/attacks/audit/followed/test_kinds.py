@@ -53,6 +53,14 @@ TWO = {
 }
 
 
+def never(how, answers=None, *, fails=False):
+    assert fails, how
+
+
+def ignored(how, answers=None, *, fails=False):
+    pass
+
+
 def written(a):
     a = a.copy()
     a += ROW
@@ -88,7 +96,7 @@ def test_what_is_called_affine_is(steps):
     read = list[str]()
     rng = np.random.default_rng(0)
 
-    def noted(how, answers=None):
+    def noted(how, answers=None, *, fails=False):
         if answers is None:
             read.append(how)
 
@@ -111,7 +119,7 @@ def test_what_is_called_affine_is(steps):
                           st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=6))  # fmt: skip
 def test_what_is_made_by_sums_and_multiples_is_called_affine(steps):
     with arrays_followed():
-        arguments = (Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: None) for _ in range(2))
+        arguments = (Followed(np.ones((2, 3)), kinds.answer(), ignored) for _ in range(2))
         assert of(steps, *arguments).kind.what is What.AFFINE
 
 
@@ -145,8 +153,8 @@ def safe(norm):
 @pytest.mark.parametrize("how", CLIPS)
 def test_a_clip_is_followed_however_it_is_written(how):
     with arrays_followed():
-        g = Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: pytest.fail(how))
-        x = Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: pytest.fail(how))
+        g = Followed(np.ones((2, 3)), kinds.answer(), never)
+        x = Followed(np.ones((2, 3)), kinds.answer(), never)
         assert (x - 0.1 * CLIPS[how](g)).kind.what is What.AFFINE
 
 
@@ -180,7 +188,7 @@ BUMPS = {
 @pytest.mark.parametrize("how", BUMPS)
 def test_what_may_scale_few_sizes_otherwise_is_not(how):
     with arrays_followed():
-        g = Followed(np.full((2, 3), 0.3), kinds.answer(), lambda how, answers=None: None)
+        g = Followed(np.full((2, 3), 0.3), kinds.answer(), ignored)
         assert BUMPS[how](g, np.linalg.norm(g, **SIZE)).kind.what is What.BENT
 
 
@@ -205,16 +213,16 @@ WRITES = {
 @pytest.mark.parametrize("how", WRITES)
 def test_what_is_written_into_an_array_is_in_it(how):
     with arrays_followed():
-        g = Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: pytest.fail(how))
-        to = Followed(np.ones((2, 3)), PUBLIC, lambda how, answers=None: pytest.fail(how))
+        g = Followed(np.ones((2, 3)), kinds.answer(), never)
+        to = Followed(np.ones((2, 3)), PUBLIC, never)
         WRITES[how](to, g)
         assert to.kind.what is What.BENT
 
 
 def test_what_was_seen_may_become_anything_and_weighs_no_answer():
     with arrays_followed():
-        g = Followed(np.ones((2, 3)), kinds.answer(), lambda how, answers=None: None)
-        seen = Followed(np.ones((2, 3)), SEEN, lambda how, answers=None: None)
+        g = Followed(np.ones((2, 3)), kinds.answer(), ignored)
+        seen = Followed(np.ones((2, 3)), SEEN, ignored)
         of_seen = np.median([np.exp(seen), np.sort(seen), np.where(seen > 1, seen, 0.0)], axis=0)
         assert of_seen.kind.what is What.SEEN
         assert (of_seen - g).kind.what is What.AFFINE
