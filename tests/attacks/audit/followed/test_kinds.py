@@ -138,7 +138,14 @@ CLIPS = {
     "each number": lambda g: np.clip(g, -C, C),
     "by both ends": lambda g: np.maximum(np.minimum(g, C), -C),
     "of a half": lambda g: 0.5 * Clip(C, "l1")(0.5 * g),
+    "one end at a time": lambda g: g.clip(min=-C).clip(max=C),
+    "divided where it is long": lambda g: divided(g, np.linalg.norm(g, axis=-1, keepdims=True)),
+    "nan_to_num": lambda g: g * np.minimum(1.0, np.nan_to_num(C / np.linalg.norm(g, axis=-1, keepdims=True))),
 }
+
+
+def divided(g, norm):
+    return g * np.divide(C, norm, out=np.ones_like(norm), where=norm > C)
 
 
 def where(g):
@@ -182,7 +189,28 @@ BUMPS = {
     "whole numbers": lambda g, n: np.sum(g, axis=-1, keepdims=True, dtype=int) + 0.0,
     "the largest, as padding": lambda g, n: np.pad(g, ((0, 0), (0, 1)), mode="maximum"),
     "by what is drawn from it": lambda g, n: np.take(g, (g[0] > 0).astype(int), axis=-1),
+    "many thresholds of a size": lambda g, n: (g[:, :, None] / np.maximum(n, [1.0, 2.0, 3.0])[:, None, :]) @ W,
+    "many factors": lambda g, n: (g[:, :, None] * np.minimum(1.0, np.array([1.0, 2.0, 3.0]) / n)[:, None, :]) @ W,
+    "many ends": lambda g, n: np.clip(g[:, :, None], -1.0, [0.3, 0.31, 1.0]) @ W,
+    "many copies": lambda g, n: np.clip(np.broadcast_to(g[None], (3, 2, 3)), -1.0, [[[0.3]], [[0.31]], [[1.0]]]).sum(
+        0
+    ),
+    "a negative square": lambda g, n: g / np.maximum(1.0, np.sum(g * -g, **SIZE) + 9.0),
+    "a negative square by einsum": lambda g, n: g / np.maximum(1.0, np.einsum("rd,rd->r", g, -g)[:, None] + 9.0),
+    "a sum that begins below 0": lambda g, n: g / np.maximum(1.0, np.sum(np.abs(g), initial=-9.0, **SIZE)),
+    "a difference": lambda g, n: g / np.maximum(1.0, np.diff(np.abs(g), axis=-1).sum(**SIZE)),
+    "a mean of negative weights": lambda g, n: (
+        g / np.maximum(1.0, np.average(np.abs(g), axis=-1, weights=[-1.0, 1.0, 1.0])[:, None])
+    ),
+    "products of pairs": lambda g, n: (
+        g / np.maximum(1.0, np.sum(g[:, :, None] * g[:, None, :], axis=(1, 2))[:, None])
+    ),
+    "what overflows": lambda g, n: np.nan_to_num(g * 1e308, posinf=0.0, neginf=0.0),
+    "the least number": lambda g, n: g / np.maximum(1.0, np.linalg.norm(g, ord=-np.inf, **SIZE)),
+    "of a part": lambda g, n: g / np.maximum(1.0, np.abs(g)[:, :1]),
+    "an empty array": lambda g, n: np.empty_like(g),
 }
+W = np.array([1.0, -2.0, 1.0])
 
 
 @pytest.mark.parametrize("how", BUMPS)
@@ -207,6 +235,8 @@ WRITES = {
         to.__setitem__((slice(None), [0, 0, 0]), 0.0),
     ),
     "at": lambda to, g: np.add.at(to, 0, np.exp(g[0])),
+    "copyto, by name": lambda to, g: np.copyto(src=np.exp(g), dst=to),
+    "broadcast": lambda to, g: np.broadcast_arrays(to, np.exp(g))[0].__iadd__(np.exp(g)),
 }
 
 

@@ -22,7 +22,7 @@ from netsim.mechanisms import Laplace
 from netsim.node import Node, choose
 from scenarios.results.audited import audit_result
 from scenarios.stages.worlds import worlds
-from tests.attacks.audit.followed.checks import Does, checked
+from tests.attacks.audit.followed.checks import Does, checked, largest
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 
 RARE = 271828
@@ -151,6 +151,48 @@ def through_python(g, *_):
     return np.frompyfunc(lambda v: float(v > 9.0), 1, 1)(g).astype(float) * g
 
 
+def hit(g):
+    """1 where its first number is one of a million, else 0."""
+    return np.maximum(1.0 - np.abs(np.floor(1e6 * np.abs(g[:, :1])) - RARE), 0.0).astype(int)
+
+
+def caught_by(call):
+    def code(g, *_):
+        try:
+            call(hit(g), np.zeros_like(g))
+        except (ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError):
+            return g
+        return 0 * g
+
+    return code
+
+
+def aliased(g, *_):
+    kept = np.zeros(g.shape)
+    np.broadcast_arrays(kept, g)[0][...] += g
+    return kept[0, 0]
+
+
+def escaped(g, x, node):
+    ours = node.zeros()
+    plain = AS_ARRAY(ours)
+    ours += g
+    return plain[0, 0]
+
+
+class Spy:
+    def __radd__(self, number):
+        self.number = number
+        return 0.0
+
+
+def spied(g, *_):
+    spy = Spy()
+    g + spy
+    return spy.number
+
+
+AS_ARRAY = np.asarray
 READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "if": gates,
     "try": fails,
@@ -170,6 +212,32 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "ufunc.at": into_at,
     "walrus": walrus,
     "a function of Python's": through_python,
+    "how many": lambda g, x, node: g * len(np.where(g > 9.0)[0]),
+    "repeats": lambda g, x, node: g * len(np.repeat(g, repeats=1 + hit(g)[:, 0], axis=0)),
+    "how often": lambda g, x, node: g * np.diff(g, n=int(node.id > 5) + hit(g)[0, 0]).shape[1],
+    "a size by name": lambda g, x, node: g * np.ones_like(g, shape=(1 + hit(g)[0, 0],)).size,
+    "as many as there are": lambda g, x, node: g * np.pad(g, pad_width=hit(g)[0, 0]).size,
+    "an index": caught_by(lambda k, z: z[0, 99 * k]),
+    "a written index": caught_by(lambda k, z: z.__setitem__((0, 99 * k), 1.0)),
+    "take": caught_by(lambda k, z: np.take(z, indices=99 * k)),
+    "take_along_axis": caught_by(lambda k, z: np.take_along_axis(z, 99 * k, axis=1)),
+    "singular": caught_by(lambda k, z: np.linalg.solve(np.eye(len(z)) * (1 - k), z)),
+    "a power": caught_by(lambda k, z: np.power(2, -k)),
+    "reduceat": caught_by(lambda k, z: np.add.reduceat(z[0], 99 * k[0])),
+    "percentile": caught_by(lambda k, z: np.percentile(z, q=999 * k)),
+    "bins": caught_by(lambda k, z: np.digitize(z, bins=[1.0, 2.0 - 9 * k[0, 0]])),
+    "a mask of whole numbers": lambda g, x, node: g * (g > 40.0).astype(int),
+    "a mask in a buffer": lambda g, x, node: g * np.multiply(node.zeros().__setitem__(..., g > 40.0) or 1.0, g),
+    "a mask of what is written": lambda g, x, node: node.zeros().__setitem__(g > 40.0, 1e3) or 0 * g,
+    "putmask": lambda g, x, node: np.putmask(node.zeros(), g > 40.0, 1e3) or 0 * g,
+    "copyto where": lambda g, x, node: np.copyto(node.zeros(), 1e3, where=g > 40.0) or 0 * g,
+    "where": lambda g, x, node: np.add(g, 1e3, out=node.zeros(), where=g > 40.0),
+    "compared into a buffer": lambda g, x, node: np.greater(g, 40.0, out=node.zeros(), casting="unsafe") * g,
+    "a mask of some": lambda g, x, node: np.where((g > 40.0)[:, :1], g, 0.0),
+    "an alias": aliased,
+    "an array that is not followed": escaped,
+    "somebody's object": spied,
+    "objects": lambda g, x, node: g * hit(g).astype(str).astype("S").itemsize,
     "a batch": lambda g, x, node: g[[0, int(g[0, 0] > 9.0)]][:1],
     "conditional": lambda g, x, node: g if g[0, 0] > 9.0 else 0 * g,
     "and": lambda g, x, node: ((g[0, 0] > 9.0 and 1.0) or 0.0) * g,
@@ -228,6 +296,8 @@ QUIET: dict[str, Callable[[Array, Array, Node], Any]] = {
     "functions of numbers": lambda g, x, node: np.tanh(g) + np.median(x, axis=0) + np.sort(g, axis=-1),
     "iteration": lambda g, x, node: np.stack([row - row.mean() for row in g]),
     "in place": lambda g, x, node: np.multiply(g.copy(), 2.0, out=g.copy()),
+    "the largest of noisy numbers": largest,
+    "quotient and rest": lambda g, x, node: np.divmod(x, 0.1, out=(node.zeros(), None))[1],
 }
 
 
