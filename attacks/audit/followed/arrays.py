@@ -290,8 +290,9 @@ class Followed(NDArrayOperatorsMixin):
             self._into(one, _bent(args, named))
         if written:
             return next((one for one in written if _is(one)), found)
-        linear = function not in (np.clip, np.where)
-        kind = _no_larger(_kind_of_function(function, args, named), found, given, linear=linear)
+        kind = _kind_of_function(function, args, named)
+        if function is not np.stack:  # whose numbers are all of different ones
+            kind = _no_larger(kind, found, given, linear=function not in (np.clip, np.where))
         self._asked(found, kind)
         if not _are_bools(found) and (function is not np.where or kind.what is What.BENT):
             _lost(given)
@@ -616,6 +617,8 @@ def _kind_of_function(function: Any, args: Sequence[Any], named: Mapping[str, ob
         return kind_of(first)
     if function is np.pad and named.get("mode", args[2] if len(args) > 2 else "constant") not in _PADS:
         return _bent(args, named)
+    if function is np.stack:
+        return kinds.stacked([kind_of(one) for one in _leaves(first)])
     if function in _ARRANGED:
         return kinds.joined([*(kind_of(one) for one in _leaves([first, *others])), PUBLIC])
     if function in _SUMS:
@@ -675,7 +678,7 @@ def arrays_followed() -> Generator[None]:
             one = next((one for one in _leaves(given) if _is(one)), None)
             if one is None:
                 return make(given, *args, **named)
-            kind = given.kind if _is(given) else kinds.joined([*(kind_of(one) for one in _leaves(given)), PUBLIC])
+            kind = given.kind if _is(given) else kinds.stacked([kind_of(one) for one in _leaves(given)])
             return _followed(make(_plain(given), *args, **named), kind, one._noted, [given])
 
         return made

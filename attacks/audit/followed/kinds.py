@@ -89,6 +89,13 @@ PUBLIC, SEEN, BENT = Kind(What.PUBLIC), Kind(What.SEEN), Kind(What.BENT)
 _KNOWN, _LINEAR = {What.PUBLIC, What.SEEN}, {What.PUBLIC, What.SEEN, What.AFFINE}
 
 
+@dataclass(frozen=True, eq=False)
+class _Stack:
+    """Source of a stack of several answers."""
+
+    of: frozenset[object]
+
+
 def answer() -> Kind:
     """A private answer. What is made of its size alone may be a clip; of a sum, x − g, it may be a ball around x."""
     return Kind(What.AFFINE, object())
@@ -105,11 +112,21 @@ def linear(kinds: Iterable[Kind]) -> Kind:
 
 
 def _clipped(kind: Kind, source: object = None) -> Kind:
-    """A clip of an answer, or of its clip."""
-    root = kind.source
+    """A clip of an answer, or of its clip; of a stack of answers one of each."""
+    root, token = kind.source, object()
     while isinstance(root, _Scaled | _Side):
         root = root.of
-    return Kind(What.AFFINE, source, frozenset([(root, object())]))
+    roots = root.of if isinstance(root, _Stack) else [root]
+    return Kind(What.AFFINE, source, frozenset((one, token) for one in roots))
+
+
+def stacked(kinds: Sequence[Kind]) -> Kind:
+    """Of an array that has these values beside each other; of several answers each may be clipped there."""
+    answers = {kind.source for kind in kinds if kind.what is What.AFFINE and not kind.clips}
+    answers -= {one for one in answers if one is None or isinstance(one, _Scaled | _Side | _Stack)}
+    if len(answers) == len(kinds) > 0:
+        return Kind(What.AFFINE, _Stack(frozenset(answers)))
+    return joined([*kinds, PUBLIC])
 
 
 def of_known(kinds: Iterable[Kind]) -> Kind | None:

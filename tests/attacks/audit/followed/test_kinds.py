@@ -169,6 +169,16 @@ def squeezed(g, low, high):
     return np.clip(g, low, high)
 
 
+@pytest.mark.parametrize("make", [np.stack, lambda parts: np.array(parts)])  # it is another one there
+def test_each_answer_of_a_stack_may_be_clipped_once(make):
+    with arrays_followed():
+        g, h = (Followed(np.ones((2, 3)), kinds.answer(), never) for _ in range(2))
+        clipped = Clip(C, "l2")(make([g, h])).mean(axis=0)
+        assert clipped.kind.what is What.AFFINE
+        assert (clipped + Clip(C, "l2")(g)).kind.what is What.BENT
+        assert Clip(C, "l2")(make([g, g])).kind.what is What.BENT
+
+
 SIZE = {"axis": -1, "keepdims": True}
 BUMPS = {
     "a window of sizes": lambda g, n: np.where((n > 3.1) & (n < 3.2), g, 0.0),
