@@ -38,8 +38,8 @@ class _Cell:
 
 
 class Noted(Protocol):
-    """Is told what is read, and `answers` of a comparison that NumPy goes on with; `fails`: the values decide no more
-    than whether it fails."""
+    """Is told what is read, and `answers` of a comparison that NumPy goes on with, or what a function gave that may
+    have levels; `fails`: the values decide no more than whether it fails."""
 
     def __call__(self, how: str, answers: Any = None, *, fails: bool = False) -> None: ...
 
@@ -210,8 +210,10 @@ class Followed(NDArrayOperatorsMixin):
         if found.dtype.kind in "OSUV":  # as long as the longest text
             self._noted("as objects")
         _lost(self)
-        exact = np.issubdtype(found.dtype, np.floating) and found.dtype.itemsize >= 8
-        return Followed(found, self.kind if exact else kinds.bent([self.kind]), self._noted)
+        if np.issubdtype(found.dtype, np.floating) and found.dtype.itemsize >= 8:
+            return Followed(found, self.kind, self._noted)
+        self._levels(found, kinds.bent([self.kind]))
+        return Followed(found, kinds.bent([self.kind]), self._noted)
 
     def flatten(self, order: Any = "C") -> "Followed":
         return self.copy(order).reshape(-1, order=order)
@@ -260,6 +262,10 @@ class Followed(NDArrayOperatorsMixin):
         _lost(() if kind.what in kinds.MASKS or ufunc in _ASKS else inputs)
         if ufunc in _ASKS and method == "__call__":
             self._asked(found, kind)
+        elif ufunc in _EXTREMES and method == "__call__" and kind.what is What.BENT:
+            self._noted("", found == value_of(inputs[0]))  # which of the two
+        elif ufunc not in _SMOOTH:
+            self._levels(found, kind)
         if not out:
             return _followed(found, kind, self._noted)
         if kind.what in kinds.MASKS:
@@ -291,6 +297,8 @@ class Followed(NDArrayOperatorsMixin):
         if written:
             return next((one for one in written if _is(one)), found)
         kind = _kind_of_function(function, args, named)
+        if function in _LEVELS:
+            self._levels(found, kind)
         if function is not np.stack:  # whose numbers are all of different ones
             kind = _no_larger(kind, found, given, linear=function not in (np.clip, np.where))
         self._asked(found, kind)
@@ -311,6 +319,11 @@ class Followed(NDArrayOperatorsMixin):
     def _asked(self, found: Any, kind: Kind) -> None:
         """Note the answers to what was asked of each number, unless it is about a clip."""
         if kind.what in (What.BENT, What.SEEN) and _are_bools(found):
+            self._noted("", found)
+
+    def _levels(self, found: Any, kind: Kind) -> None:
+        """Note what a function made of private numbers: one number of all may be another elsewhere."""
+        if kind.what is What.BENT and not isinstance(found, tuple | list) and _asarray(found).dtype.kind in "iuf":
             self._noted("", found)
 
 
@@ -444,6 +457,14 @@ _ASKS = frozenset(
         np.logical_xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.signbit,
     ]
 )  # fmt: skip
+_EXTREMES = frozenset([np.maximum, np.minimum, np.fmax, np.fmin])
+_SMOOTH = frozenset(
+    [
+        np.add, np.subtract, np.multiply, np.divide, np.negative, np.positive, np.conjugate, np.absolute, np.fabs,
+        np.matmul, np.square, np.sqrt, np.reciprocal, *_EXTREMES,
+    ]
+)  # fmt: skip
+"""Functions that are nowhere level, or of which it is noted which argument they give."""
 _SINGLES: dict[Any, Callable[[Operand], Kind]] = {
     np.absolute: kinds.absolute, np.fabs: kinds.absolute, np.square: kinds.square, np.sqrt: kinds.root,
     np.negative: lambda a: a.kind if a.what in (What.PUBLIC, What.SEEN, What.AFFINE) else BENT,
@@ -533,6 +554,13 @@ _PADS = "constant", "edge", "wrap", "reflect", "symmetric"
 _SUMS = frozenset([np.sum, np.mean, np.cumsum, np.trace])
 _DIFFERENCES = frozenset([np.diff, np.ediff1d])
 _PRODUCTS = frozenset([np.dot, np.matmul, np.inner, np.outer, np.tensordot, np.vdot, np.kron, np.cross])
+_LEVELS = frozenset(
+    [
+        np.interp, np.searchsorted, np.digitize, np.argmax, np.argmin, np.argsort, np.argpartition, np.round,
+        np.around, np.fix, np.count_nonzero, np.clip, np.nan_to_num, np.sinc, np.i0,
+    ]
+)  # fmt: skip
+"""Functions that may be level where all transcripts are."""
 _SHAPES = frozenset([np.shape, np.ndim, np.size, np.result_type, np.may_share_memory, np.shares_memory])
 _LARGEST, _EINSUM, _AVERAGE = frozenset([np.max, np.amax]), np.einsum, np.average
 _VIEWS = frozenset(["view", "flat", "data", "base", "ctypes", "getfield", "byteswap", "newbyteorder"])

@@ -41,6 +41,8 @@ AGENTS = 128
 HISTORIES, DRAWN = 256, 64
 """Histories of private coins that are read at most; else the code is read at so many draws of them."""
 _PORT = RecordedNode.read.__code__.co_filename
+NOTHING = 1e-9
+"""What a function gives that is less counts as 0: where all of it is, it is a gate that no transcript opened."""
 _MORE = 4
 """Times as many messages as were recorded: where coins fall otherwise, no more are followed."""
 
@@ -64,13 +66,14 @@ class ReadLine:
 
 @dataclass
 class Reading:
-    """The lines that `read`, in order; the `messages`, each with its kind and those of its fields; the answers, yes
-    and no, to what lines `asked` for each number, where NumPy goes on with them, by line and place in its code; and
-    why what is sent is no affine function, if it is none."""
+    """The lines that `read`, in order; the `messages`, each with its kind and those of its fields; the least and the
+    largest answer to what lines `asked` of each number (0 and 1 of a comparison, and what a function with levels
+    gave), where NumPy goes on with them, by line and place in its code; and why what is sent is no affine function,
+    if it is none."""
 
     read: list[ReadLine] = field(default_factory=list[ReadLine])
     messages: list[tuple[Channel, tuple[tuple[str, What], ...]]] = field(default_factory=list[Any])
-    asked: dict[tuple[ReadLine, int], set[bool]] = field(default_factory=dict[tuple[ReadLine, int], set[bool]])
+    asked: dict[tuple[ReadLine, int], set[float]] = field(default_factory=dict[tuple[ReadLine, int], set[float]])
     bent: str | None = None
     departed: bool = False
     """Whether it sends other messages than were sent."""
@@ -123,7 +126,7 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
         lines.add(own.failed)
     if own.departed and not lines:
         lines.add(ReadLine("", 0, "something that tells a followed value from an array"))
-    asked = {place: set[bool]() for each in (own, *found) for place in each.asked}
+    asked = {place: set[float]() for each in (own, *found) for place in each.asked}
     for sample, hypothesis in worlds() if asked else ():
         for place, answers in reading(sample.recording(agent), hypothesis, sample.releases).asked.items():
             asked.setdefault(place, set()).update(answers)
@@ -338,8 +341,11 @@ def _note(found: Reading, how: str, frame: FrameType | None, answers: Any = None
     if one is None:
         return
     if answers is not None:
-        some = np.asarray(answers)
-        found.asked.setdefault((one, place), set()).update([True] * bool(np.any(some)) + [False] * (not np.all(some)))
+        some = np.asarray(answers, dtype=np.float64)
+        levels = np.where(np.abs(some) < NOTHING, 0.0, some)
+        found.asked.setdefault((one, place), set()).update(
+            [float(np.min(levels)), float(np.max(levels))][: levels.size]
+        )
     elif one not in found.read:
         found.read.append(one)
 

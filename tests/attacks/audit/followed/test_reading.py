@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from attacks.audit.followed.reading import read_lines, reading
 from attacks.audit.verdict import Verdict
@@ -226,6 +227,18 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "reduceat": caught_by(lambda k, z: np.add.reduceat(z[0], 99 * k[0])),
     "percentile": caught_by(lambda k, z: np.percentile(z, q=999 * k)),
     "bins": caught_by(lambda k, z: np.digitize(z, bins=[1.0, 2.0 - 9 * k[0, 0]])),
+    "a level of sign": lambda g, x, node: g * np.sign(np.abs(g) - 40.0),
+    "a level of heaviside": lambda g, x, node: g * np.heaviside(np.abs(g) - 40.0, 0.0),
+    "a hinge": lambda g, x, node: g * np.maximum(np.sum(g**3, axis=-1, keepdims=True) - 1e6, 0.0),
+    "floor": lambda g, x, node: g * np.floor(np.abs(g) / 40.0),
+    "//": lambda g, x, node: g * (np.abs(g) // 40.0),
+    "interp": lambda g, x, node: g * np.interp(np.abs(g), [0.0, 40.0, 41.0], [0.0, 0.0, 1e3]),
+    "searchsorted": lambda g, x, node: g * np.searchsorted([40.0], np.abs(g[0])),
+    "which is least": lambda g, x, node: g * np.argmin(np.abs(np.stack([g, 0 * g + 40.0])), axis=0),
+    "a narrow bump": lambda g, x, node: g * np.exp(-((np.abs(g) - 40.0) ** 2)),
+    "a steep power": lambda g, x, node: g * (np.abs(g) / 40.0) ** 99,
+    "a sigmoid": lambda g, x, node: g * expit(9.0 * (np.abs(g) - 40.0)),
+    "a short number": lambda g, x, node: g * (np.abs(g) / 40.0).astype(np.int8),
     "a mask of whole numbers": lambda g, x, node: g * (g > 40.0).astype(int),
     "a mask in a buffer": lambda g, x, node: g * np.multiply(node.zeros().__setitem__(..., g > 40.0) or 1.0, g),
     "a mask of what is written": lambda g, x, node: node.zeros().__setitem__(g > 40.0, 1e3) or 0 * g,
@@ -297,6 +310,10 @@ QUIET: dict[str, Callable[[Array, Array, Node], Any]] = {
     "iteration": lambda g, x, node: np.stack([row - row.mean() for row in g]),
     "in place": lambda g, x, node: np.multiply(g.copy(), 2.0, out=g.copy()),
     "the largest of noisy numbers": largest,
+    "levels that are reached": lambda g, x, node: (
+        np.round(g, 1) + np.sign(g) + np.maximum(np.tanh(g), np.tanh(np.roll(g, 1)))
+    ),
+    "what is never 0": lambda g, x, node: g * np.exp(-0.1 * g**2) / (1 + np.abs(np.sin(g))),
     "quotient and rest": lambda g, x, node: np.divmod(x, 0.1, out=(node.zeros(), None))[1],
 }
 
