@@ -5,16 +5,13 @@ The pass is a replay in which private answers, noise, and all that was seen are 
 which lines run, and which messages are sent, is the same in every run with the same private coins.
 """
 
-import ast
-import linecache
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from inspect import currentframe
-from pathlib import Path
 from traceback import walk_tb
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -22,6 +19,7 @@ import numpy as np
 from attacks.audit.followed import kinds
 from attacks.audit.followed.arrays import Followed, Noted, arrays_followed, kind_of, value_of
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
+from attacks.audit.followed.lines import ReadLine, asking, line_of, only_ends_the_run
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.verdict import Judgement, Verdict
 from attacks.replay import Hypothesis
@@ -32,7 +30,6 @@ from netsim.arrays import Array
 from netsim.errors import AttackError, NetsimError
 from netsim.mechanisms import Gaussian, Mechanism
 from netsim.node import own_share
-from netsim.own import PACKAGE, is_own
 from netsim.transcript.message import Kind as Channel
 from netsim.transcript.message import Message, Record, Values
 
@@ -40,26 +37,10 @@ AGENTS = 128
 """Doors at which code is read, at most."""
 HISTORIES, DRAWN = 256, 64
 """Histories of private coins that are read at most; else the code is read at so many draws of them."""
-_PORT = RecordedNode.read.__code__.co_filename
+_KEPT = "into"
+"""How it is noted that an array that cannot be followed is written into."""
 _MORE = 4
 """Times as many messages as were recorded: where coins fall otherwise, no more are followed."""
-
-
-@dataclass(frozen=True, order=True)
-class ReadLine:
-    """A line of an algorithm's code that decides by values that are private or were seen, or may."""
-
-    file: str
-    """Name of the file."""
-    line: int
-    """The line, from 1; 0 where it is no single one."""
-    code: str
-    """What stands there, or what decides."""
-
-    def __str__(self) -> str:
-        if not self.line:
-            return self.code
-        return f"line {self.line} of {self.file} (`{self.code}`)"
 
 
 @dataclass
@@ -97,7 +78,8 @@ def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases
             raise
         except Exception as error:
             *_, (frame, _) = walk_tb(error.__traceback__)
-            found.failed = _line(frame, f"{type(error).__name__}: {error}")[0]
+            frame, how = asking(frame), f"{type(error).__name__}: {error}"
+            found.failed = ReadLine("?", 0, how) if frame is None else _line(frame, how)
     return found
 
 
@@ -333,9 +315,10 @@ for _name in dir(np.random.Generator):
 # ── lines ───────────────────────────────────────────────────────────────────────────────────────────────
 def _note(found: Reading, how: str, frame: FrameType | None, answers: Any = None) -> None:
     """Add the line that reads, or the answers that it got."""
-    one, place = _line(frame, how)
-    if one is None:
+    frame = asking(frame)
+    if frame is not None and not how.startswith(_KEPT) and only_ends_the_run(frame):
         return
+    one, place = (ReadLine("?", 0, how), 0) if frame is None else (_line(frame, how), frame.f_lasti)
     if answers is not None:
         some = np.asarray(answers)
         found.asked.setdefault((one, place), set()).update([True] * bool(np.any(some)) + [False] * (not np.all(some)))
@@ -343,76 +326,5 @@ def _note(found: Reading, how: str, frame: FrameType | None, answers: Any = None
         found.read.append(one)
 
 
-def _line(frame: FrameType | None, how: str) -> tuple[ReadLine | None, int]:
-    """The line of the innermost frame that is an algorithm's, and the place in its code; None for a harmless one."""
-    while frame is not None and not _of_algorithm(frame.f_code):
-        frame = frame.f_back
-    if frame is None:
-        return ReadLine("?", 0, how), 0
-    file, line = frame.f_code.co_filename, frame.f_lineno
-    if line in _harmless_lines(file) and not _may_be_caught(frame):
-        return None, 0
-    return ReadLine(Path(file).name, line, linecache.getline(file, line).strip() or how), frame.f_lasti
-
-
-def _of_algorithm(code: CodeType) -> bool:
-    file = code.co_filename
-    made = file == "<string>" and code.co_name == "__init__"  # by `dataclass`
-    return not made and (is_own(file) or file.startswith(str(PACKAGE / "algorithms")))
-
-
-def _may_be_caught(frame: FrameType | None) -> bool:
-    """Whether an error that is raised here may be caught in a file of an algorithm's."""
-    while frame is not None and frame.f_code.co_filename != _PORT:
-        if is_own(frame.f_code.co_filename) and _catches(frame.f_code.co_filename):
-            return True
-        frame = frame.f_back
-    return False
-
-
-@cache
-def _catches(file: str) -> bool:
-    """Whether a file has a `try`, or a `with` of anything but NumPy's `errstate`."""
-    for node in ast.walk(_tree(file)):
-        if isinstance(node, ast.Try | ast.TryStar | ast.AsyncWith):
-            return True
-        if isinstance(node, ast.With) and not all(
-            isinstance(one.context_expr, ast.Call) and ast.unparse(one.context_expr.func).endswith("errstate")
-            for one in node.items
-        ):
-            return True
-    return False
-
-
-@cache
-def _harmless_lines(file: str) -> frozenset[int]:
-    """Lines of conditions that only end the run: of `assert`, and of `if` whose last statement is a `raise`."""
-    found, own = set[int](), is_own(file)
-    for node in ast.walk(_tree(file)):
-        if isinstance(node, ast.Assert):
-            test: ast.expr = node.test
-        elif isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], ast.Raise):
-            test = node.test
-        else:
-            continue
-        if not own or all(map(_asks_only, ast.walk(test))):
-            found.update(range(test.lineno, (test.end_lineno or test.lineno) + 1))
-    return frozenset(found)
-
-
-def _asks_only(node: ast.AST) -> bool:
-    """Whether part of a condition keeps nothing of what it asks: no name is bound, and only NumPy is called."""
-    if isinstance(node, ast.Call):
-        name = ast.unparse(node.func)
-        return name in ("abs", "all", "any", "bool", "float", "max", "min", "sum") or name.startswith(
-            ("np.", "math.")
-        )
-    return not isinstance(node, ast.NamedExpr | ast.Lambda | ast.Await | ast.Yield | ast.YieldFrom)
-
-
-@cache
-def _tree(file: str) -> ast.Module:
-    try:
-        return ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
-        return ast.Module([], [])
+def _line(frame: FrameType, how: str) -> ReadLine:
+    return line_of(frame.f_code, frame.f_lineno, how)
