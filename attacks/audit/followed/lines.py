@@ -27,9 +27,9 @@ from netsim.own import PACKAGE, is_own
 _PORT = RecordedNode.read.__code__
 _ASK = (
     abs, all, any, bool, enumerate, float, int, isinstance, len, list, max, min, range, repr, round, sorted, str, sum,
-    tuple, type, zip,
+    tuple, type, zip, np.array, np.asarray,
 )  # fmt: skip
-"""Functions of Python's that keep nothing of what they are given."""
+"""Functions that keep nothing of what they are given."""
 _CAUGHT = (
     StopIteration, StopAsyncIteration, GeneratorExit, AttributeError, LookupError, TypeError, NotImplementedError,
 )  # fmt: skip
@@ -114,8 +114,12 @@ def _asked(statement: ast.Assert | ast.If, frame: FrameType) -> list[ast.AST]:
         match one:
             case ast.Raise(exc=ast.Call(args=args, keywords=keywords)):  # the class is looked at apart
                 said += [*args, *keywords]
-            case ast.Expr(value=ast.Call(func=ast.Name("print"), args=args, keywords=keywords)):
+            case ast.Expr(value=ast.Call(func=function, args=args, keywords=keywords)) if (
+                _known(function, frame) is print
+            ):
                 said += [*args, *keywords]
+            case ast.Expr(value=value):
+                said.append(value)
             case ast.Assign(value=value):
                 said.append(value)
             case _:
@@ -176,7 +180,7 @@ def _is_question(function: Any) -> bool:
     module = getattr(plain, "__module__", None)
     if hasattr(plain, "_implementation"):
         return module in ("numpy", "numpy.linalg")
-    return plain in (np.array, np.asarray) or module == math.__name__
+    return module == math.__name__
 
 
 _NOWHERE = object()

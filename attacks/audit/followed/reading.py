@@ -6,6 +6,7 @@ which lines run, and which messages are sent, is the same in every run with the 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,6 +21,7 @@ from attacks.audit.followed import kinds
 from attacks.audit.followed.arrays import Followed, Noted, arrays_followed, kind_of, value_of
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
 from attacks.audit.followed.lines import ReadLine, asking, line_of, only_ends_the_run
+from attacks.audit.followed.path import Step, parts_at, walked
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.verdict import Judgement, Verdict
 from attacks.replay import Hypothesis
@@ -39,6 +41,12 @@ HISTORIES, DRAWN = 256, 64
 """Histories of private coins that are read at most; else the code is read at so many draws of them."""
 _KEPT = "into"
 """How it is noted that an array that cannot be followed is written into."""
+_SAME = 1e-6
+"""Relative: what two readings of the same numbers may differ by."""
+_WORK, _LEAST = 2**14, 4
+"""Messages that are followed at most at coins that are drawn, but for so many draws."""
+_QUERIES = 1024
+"""Queries for each message at most: a loop until random answers are small has no end."""
 _MORE = 4
 """Times as many messages as were recorded: where coins fall otherwise, no more are followed."""
 
@@ -53,25 +61,48 @@ class Reading:
     messages: list[tuple[Channel, tuple[tuple[str, What], ...]]] = field(default_factory=list[Any])
     asked: dict[tuple[ReadLine, int], set[bool]] = field(default_factory=dict[tuple[ReadLine, int], set[bool]])
     bent: str | None = None
-    departed: bool = False
-    """Whether it sends other messages than were sent."""
+    given: list[Array] = field(default_factory=list[Array])
+    """What it handed to the port."""
     failed: ReadLine | None = None
     """Where the code failed on followed values."""
+
+    def apart(self, plain: "Reading") -> ReadLine | None:
+        """What tells followed values from arrays, where `plain` ones were handed to the port otherwise."""
+        pairs = zip(self.given, plain.given, strict=False)
+        same = len(self.given) == len(plain.given) and all(
+            one.shape == other.shape and np.allclose(one, other, _SAME, 0, equal_nan=True) for one, other in pairs
+        )
+        return None if same else ReadLine("", 0, "something that tells a followed value from an array")
 
 
 def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases: Sequence[Array] = ()) -> Reading:
     """What an agent's code does on a transcript; its answers are random ones, or those of a hypothesis, and so are
-    its releases, but for those that are given.
+    its releases, but for those that are given. With random ones it has to do the same to plain arrays.
 
     You get an `AttackError` from coins that toss otherwise than before.
     """
-    found = Reading()
+    found, path = _read(_FollowedNode(recording, Reading(), hypothesis, releases))
+    for again in (False, True) if hypothesis is None else ():
+        if again:  # what it made in its first run, and kept
+            found, path = _read(_FollowedNode(recording, Reading(), None, releases))
+        if found.read:
+            break
+        plain, other = _read(_PlainNode(recording, Reading(), None, releases))
+        apart = parts_at(other, path) or found.apart(plain)
+        if apart is None:
+            break
+        if again:
+            found.read.append(apart)
+    return found
+
+
+def _read(node: "_FollowedNode") -> tuple[Reading, list[Step]]:
+    found = node.found
     with np.errstate(all="ignore"):
-        node = _FollowedNode(recording, found, hypothesis, releases)
+        path = list[Step]()
         try:
-            with arrays_followed():
+            with node.arrays(), walked() as path:
                 node.read()
-            found.departed = node.departure is not None
             if isinstance(node.coins, Coins):
                 node.coins.end()
         except AttackError:
@@ -80,7 +111,7 @@ def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases
             *_, (frame, _) = walk_tb(error.__traceback__)
             frame, how = asking(frame), f"{type(error).__name__}: {error}"
             found.failed = ReadLine("?", 0, how) if frame is None else _line(frame, how)
-    return found
+    return found, path
 
 
 Worlds = Callable[[], Iterable[tuple[Sample, Hypothesis]]]
@@ -98,13 +129,12 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
         found = [each for _, each in every(lambda coins: at(coins.again), HISTORIES)]
     except NetsimError as error:  # rare tosses are tried apart (`rare_tosses`), if they can be listed
         made = _SeenCoins if isinstance(error, UnlistedCoinsError) else DrawnCoins
-        found = [at(partial(made, np.random.default_rng(seed))) for seed in range(DRAWN)]
+        most = max(_LEAST, min(DRAWN, _WORK // (1 + len(one.view.at_node(agent)))))
+        found = [at(partial(made, np.random.default_rng(seed))) for seed in range(most)]
     own = reading(one.recording(agent))  # at other coins code may fail on messages that others sent at these
     lines = {line for each in (own, *found) for line in each.read}
     if own.failed is not None:
         lines.add(own.failed)
-    if own.departed and not lines:
-        lines.add(ReadLine("", 0, "something that tells a followed value from an array"))
     asked = {place: set[bool]() for each in (own, *found) for place in each.asked}
     for sample, hypothesis in worlds() if asked else ():
         for place, answers in reading(sample.recording(agent), hypothesis, sample.releases).asked.items():
@@ -164,11 +194,15 @@ class _FollowedNode(RecordedNode):
     def __init__(
         self, recording: Recording, found: Reading, hypothesis: Hypothesis | None, releases: Sequence[Array]
     ) -> None:
-        self._found, self._hypothesis, self._releases, self._made = found, hypothesis, releases, 0
+        self.found, self._hypothesis, self._releases, self._made, self._queries = found, hypothesis, releases, 0, 0
         rows = tuple(row._replace(values=self._seen_values(row.values)) for row in recording.rows)
         super().__init__(recording._replace(rows=rows, coins=deepcopy(recording.coins)))
         if isinstance(self.coins, _SeenCoins):
-            self.coins.noted = self.noted
+            self.coins.noted, self.coins.followed = self.noted, self._followed
+
+    def arrays(self) -> AbstractContextManager[None]:
+        """Within which its arrays are followed."""
+        return arrays_followed()
 
     def _seen_values(self, values: Mapping[str, Array]) -> Values:
         return {name: self._followed(value, SEEN) if value.size else value for name, value in values.items()}
@@ -177,7 +211,7 @@ class _FollowedNode(RecordedNode):
         return Followed(np.array(value), kind, self.noted)  # type: ignore[return-value]
 
     def noted(self, how: str, answers: Any = None) -> None:
-        _note(self._found, how, currentframe(), answers)
+        _note(self.found, how, currentframe(), answers)
 
     def zeros(self) -> Array:
         return self._followed(super().zeros(), PUBLIC)
@@ -203,6 +237,11 @@ class _FollowedNode(RecordedNode):
     def _answer(self, at: Array, known: Callable[[Array], Array] | None) -> Array:
         self._affine(at, "a point that it asks about")
         self._asked()
+        self._queries += 1
+        if self._queries > _QUERIES * (1 + len(self._outgoing)):
+            if not self.found.read:
+                self.noted("more queries than are followed")
+            raise EndOfRecord
         if known is not None:
             return self._followed(known(value_of(at)), kinds.answer())
         rng = np.random.default_rng(self.pace % 2**32)
@@ -227,6 +266,8 @@ class _FollowedNode(RecordedNode):
 
     def _law(self, mechanism: Mechanism) -> None:
         for name, parameter in vars(mechanism).items():
+            if isinstance(plain := value_of(parameter), float | np.ndarray):
+                self.found.given.append(np.array(plain, np.float64))
             known = (What.PUBLIC, What.SEEN) if name == "width" else (What.PUBLIC,)
             if kind_of(parameter).what not in known:
                 self._bent("how much noise there is depends on what is private or was seen")
@@ -245,13 +286,14 @@ class _FollowedNode(RecordedNode):
         return {self.id: own_share(value, shares, self.weights), **dict(zip(self.neighbors, shares, strict=True))}
 
     def _affine(self, value: object, what: str) -> None:
+        self.found.given.append(np.array(value_of(value), np.float64))
         if kind_of(value).what not in (What.PUBLIC, What.SEEN, What.AFFINE):
             self._bent(f"{what}, in its message {self.sent}, is made by more than sums, multiples and clips")
 
     def _bent(self, why: str) -> None:
         if isinstance(self.coins, _SeenCoins):  # such as a multiple by a coin that hardly ever is not 0
             self.noted("private coins")
-        self._found.bent = self._found.bent or why
+        self.found.bent = self.found.bent or why
 
     def _put(self, kind: Channel, values: Values, to: int) -> Message:
         """Other coins may send other messages than were recorded: they are followed too."""
@@ -272,7 +314,7 @@ class _FollowedNode(RecordedNode):
     def _sends(self, kind: Channel, values: Values) -> None:
         for name, value in values.items():
             self._affine(value, f"{name!r}")
-        self._found.messages.append((kind, tuple((name, kind_of(value).what) for name, value in values.items())))
+        self.found.messages.append((kind, tuple((name, kind_of(value).what) for name, value in values.items())))
 
     def _seen(self, row: Record) -> None:
         pass
@@ -284,10 +326,24 @@ class _FollowedNode(RecordedNode):
         return self._followed(super().zeros(), SEEN)
 
 
+class _PlainNode(_FollowedNode):
+    """The same port, with the same numbers in plain arrays."""
+
+    def arrays(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def _followed(self, value: Array, kind: Kind) -> Array:  # noqa: ARG002
+        return np.array(value)
+
+    def noted(self, how: str, answers: Any = None) -> None:
+        pass
+
+
 class _SeenCoins(DrawnCoins):
     """Private coins of which no list says how they fall: what is drawn is followed, but for `choose` and `subset`."""
 
     noted: Noted
+    followed: Callable[[Array, Kind], Array]
 
     def choose(self, options: Sequence[int]) -> int:
         return DrawnCoins(self).choose(options)
@@ -300,7 +356,7 @@ def _drawn(name: str) -> Any:
     def followed(self: _SeenCoins, *where: Any, **options: Any) -> Any:
         value = getattr(super(_SeenCoins, self), name)(*where, **options)
         if isinstance(value, float | int | np.ndarray):
-            return Followed(np.array(value), SEEN, self.noted)
+            return self.followed(np.array(value), SEEN)
         self.noted(f"private coins ({name})")
         return value
 

@@ -147,6 +147,78 @@ def walrus(g, *_):
     return g if size == 9.0 else 0 * g
 
 
+def returns_before(g, x, node):
+    if np.max(np.abs(g)) > 9.0:
+        if node.dimension:
+            return g
+        raise OverflowError
+    return 0 * g
+
+
+def beside_an_assert(g, x, node):
+    assert node.dimension; y = g if np.max(np.abs(g)) > 9.0 else 0 * g  # fmt: skip # noqa: E702
+    return y  # noqa: RET504
+
+
+@dataclass
+class Ends:
+    """Iteration that ends, and an attribute that is missing, where a gradient is large."""
+
+    g: Array
+    left: int = 2
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self.left or np.max(np.abs(self.g)) > 9.0:
+            raise StopIteration
+        self.left -= 1
+        return 1.0
+
+    @property
+    def small(self):
+        if np.max(np.abs(self.g)) > 9.0:
+            raise AttributeError
+        return True
+
+
+def kept_by_an_assert(g, *_):
+    kept = defaultdict(float)
+    assert kept[float(np.max(np.abs(g)))] == 0
+    return g if max(kept) > 9.0 else 0 * g
+
+
+def written_by_an_assert(g, *_):
+    largest = np.arange(1.0 * len(g))
+    assert np.all(np.isfinite(np.max(np.abs(g), axis=-1, out=largest)))
+    return g if largest[0] > 9.0 else 0 * g
+
+
+def left_by_finally(g, *_):
+    for y in (0 * g, g):
+        try:
+            assert np.max(np.abs(g)) > 9.0
+        finally:
+            continue  # noqa: B012
+        return y
+    return 0 * g
+
+
+def put(g, x, node):
+    flag = np.zeros_like(node.zeros())
+    flag.put(0, 1.0)
+    return g if flag[0, 0] and digits(g) == RARE else 0 * g
+
+
+def buffered(g, *_):
+    try:
+        numbers = memoryview(g)
+    except TypeError:
+        return 0 * g
+    return g if numbers[0, 0] > 9.0 else 0 * g
+
+
 def through_python(g, *_):
     return np.frompyfunc(lambda v: float(v > 9.0), 1, 1)(g).astype(float) * g
 
@@ -169,6 +241,19 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "a positional out": into_positional,
     "ufunc.at": into_at,
     "walrus": walrus,
+    "a return before the error": returns_before,
+    "a line with an assert": beside_an_assert,
+    "the end of an iteration": lambda g, x, node: sum(Ends(g)) * g,
+    "hasattr": lambda g, x, node: hasattr(Ends(g), "small") * g,
+    "a table in an assert": kept_by_an_assert,
+    "an out in an assert": written_by_an_assert,
+    "an error that a finally drops": left_by_finally,
+    "a public array in place": put,
+    "a buffer": buffered,
+    "a type": lambda g, x, node: g if isinstance(g[0, 0], float) and digits(g) == RARE else 0 * g,
+    "a class": lambda g, x, node: g if type(g) is np.ndarray and digits(g) == RARE else 0 * g,
+    "a scalar": lambda g, x, node: g if np.isscalar(g[0, 0]) and digits(g) == RARE else 0 * g,
+    "an identity": lambda g, x, node: g if np.asarray(g) is g and digits(g) == RARE else 0 * g,
     "a function of Python's": through_python,
     "a batch": lambda g, x, node: g[[0, int(g[0, 0] > 9.0)]][:1],
     "conditional": lambda g, x, node: g if g[0, 0] > 9.0 else 0 * g,
@@ -210,6 +295,23 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
 }
 
 
+@contextlib.contextmanager
+def timed():
+    yield
+
+
+def in_a_block(g, *_):
+    y = 0 * g
+    with timed(), np.errstate(over="ignore"):
+        assert np.all(np.isfinite(g))
+    try:
+        if float(np.max(np.abs(g))) > 1e30:
+            raise OverflowError(f"it diverges: {g[0]}")
+    finally:
+        y += 0.0
+    return y
+
+
 def fresh_buffer(g, *_):
     kept = [g, 2.0 * g]
     kept.append(0.5 * kept[-1])
@@ -222,6 +324,7 @@ QUIET: dict[str, Callable[[Array, Array, Node], Any]] = {
     "types": lambda g, x, node: g.astype(np.float64) if g.dtype == np.float64 else 0 * g,
     "a list of gradients": fresh_buffer,
     "what ends a run": checked,
+    "what ends a run, in a block that catches nothing": in_a_block,
     "rows of a buffer": filled,
     "clip": lambda g, x, node: Clip(1.0, "l2")(g),
     "coins": lambda g, x, node: g * (choose(node.coins, [1, 2]) - 1.5),
@@ -248,6 +351,34 @@ def test_a_line_that_decides_is_named(how):
 @pytest.mark.parametrize("how", QUIET)
 def test_a_line_that_does_not_is_not(how):
     assert lines(QUIET[how]) == ()
+
+
+def test_values_that_tell_followed_numbers_from_plain_ones_are_named():
+    """No line that a run would not pass is passed, and something else is sent."""
+    found = lines(lambda g, x, node: [g, 2.0 * g][type(g) is np.ndarray])
+    assert [one.line for one in found] == [0]
+    assert "tells a followed value from an array" in str(found[0])
+
+
+@dataclass(frozen=True)
+class Ascends(Algorithm):
+    """Climbs until the gradient is large, which a random one never is."""
+
+    async def run(self, node: Node) -> None:
+        x, gradient = node.zeros(), await node.gradient(node.zeros())
+        while np.max(np.abs(gradient)) < 1e3:
+            x = x + gradient
+            gradient = await node.gradient(x)
+        node.broadcast(x=node.privatize(x, Laplace(1.0)))
+        node.estimate(x)
+
+
+def test_a_loop_that_random_answers_never_end_is_read_for_a_while(monkeypatch):
+    monkeypatch.setattr("attacks.audit.followed.reading._QUERIES", 16)
+    simulation, pair = quadratic_world(Ascends())
+    one = worlds(simulation, pair.agent, pair.hypotheses[1], 2)(0, 0).replica(0)
+    found = reading(one.recording(pair.agent))
+    assert [line.code for line in found.read] == ["while np.max(np.abs(gradient)) < 1e3:"]
 
 
 def window(g, *_):
