@@ -351,6 +351,7 @@ class _Audit:
         self._coins = rng.spawn(1)[0]
         self._cut = math.inf
         self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
+        self.repeats = True  # as far as is known: no pair loses more than a bound over any data
 
     def gather(self, chunks: int, jobs: int, progress: Callable[[int], None] | None) -> None:
         """Simulate the chunks of both worlds that the archive lacks, until the wager is decided, if it ends then.
@@ -453,7 +454,10 @@ class _Audit:
             judgement = replace(judgement, reason=f"{judgement.reason} {why}.")
         if judgement.verdict is Verdict.REFUTED and self.claim.delta == 0:
             judgement = replace(judgement, reason=f"{judgement.reason}{self._other_scale}")
-        if unbounded is not None and judgement.verdict is Verdict.CONSISTENT:
+        if not self.repeats and judgement.verdict is Verdict.CONSISTENT:
+            why = f"What it does is not what was read: {unbounded}. {judgement.reason}"
+            judgement = replace(judgement, verdict=Verdict.UNDERPOWERED, reason=why)
+        elif unbounded is not None and judgement.verdict is Verdict.CONSISTENT:
             judgement = replace(judgement, reason=f"{judgement.reason} Not proven for every pair: {unbounded}.")
         return AuditResult(
             claim=self.claim,
@@ -536,6 +540,7 @@ class _Audit:
                 highest = bound_or_why(partial(self._at_all_doors, bound, adjacency))
                 return (None, highest) if isinstance(highest, str) else (highest, None)
         assert isinstance(bound, Bound)
+        self.repeats = False
         return None, f"the pair loses more than {show(bound.epsilon, 4)}, whatever the data: the code does not repeat"
 
     def _at_all_doors(self, own: Bound, adjacency: Adjacency) -> Bound:

@@ -7,7 +7,6 @@ which lines run, and which messages are sent, is the same in every run with the 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import currentframe
@@ -25,7 +24,7 @@ from attacks.audit.followed.path import Step, parts_at, walked
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.verdict import Judgement, Verdict
 from attacks.replay import Hypothesis
-from attacks.replay.coins import Coins, DrawnCoins, UnlistedCoinsError, every
+from attacks.replay.coins import Coins, CopiedCoinsError, DrawnCoins, UnlistedCoinsError, every, from_start
 from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
@@ -125,14 +124,18 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
     def at(coins: Callable[[], np.random.Generator]) -> Reading:
         return reading(replace(one, coins=coins).recording(agent))
 
+    lines = set[ReadLine]()
     try:
         found = [each for _, each in every(lambda coins: at(coins.again), HISTORIES)]
+    except CopiedCoinsError as error:
+        found = []
+        lines.add(_coins_that(error))
     except NetsimError as error:  # rare tosses are tried apart (`rare_tosses`), if they can be listed
         made = _SeenCoins if isinstance(error, UnlistedCoinsError) else DrawnCoins
         most = max(_LEAST, min(DRAWN, _WORK // (1 + len(one.view.at_node(agent)))))
         found = [at(partial(made, np.random.default_rng(seed))) for seed in range(most)]
     own = reading(one.recording(agent))  # at other coins code may fail on messages that others sent at these
-    lines = {line for each in (own, *found) for line in each.read}
+    lines |= {line for each in (own, *found) for line in each.read}
     if own.failed is not None:
         lines.add(own.failed)
     asked = {place: set[bool]() for each in (own, *found) for place in each.asked}
@@ -151,12 +154,16 @@ def read_by(view: AdversaryView, agents: Sequence[int]) -> tuple[ReadLine, ...]:
         try:
             some = [each for _, each in every(partial(_at, door), HISTORIES)]
         except AttackError as error:
-            found |= {ReadLine("", 0, f"private coins ({error})"), *reading(door).read}
+            found |= {_coins_that(error), *reading(door).read}
             continue
         found |= {line for each in some for line in each.read}
         if any(each.messages != some[0].messages for each in some):
             found.add(ReadLine("", 0, "private coins, by which other messages are sent"))
     return tuple(sorted(found))
+
+
+def _coins_that(error: AttackError) -> ReadLine:
+    return ReadLine("", 0, f"private coins ({error})")
 
 
 def _at(door: Recording, coins: Coins) -> Reading:
@@ -196,7 +203,7 @@ class _FollowedNode(RecordedNode):
     ) -> None:
         self.found, self._hypothesis, self._releases, self._made, self._queries = found, hypothesis, releases, 0, 0
         rows = tuple(row._replace(values=self._seen_values(row.values)) for row in recording.rows)
-        super().__init__(recording._replace(rows=rows, coins=deepcopy(recording.coins)))
+        super().__init__(recording._replace(rows=rows, coins=from_start(recording.coins)))
         if isinstance(self.coins, _SeenCoins):
             self.coins.noted, self.coins.followed = self.noted, self._followed
 
@@ -345,11 +352,29 @@ class _SeenCoins(DrawnCoins):
     noted: Noted
     followed: Callable[[Array, Kind], Array]
 
+    def __init__(self, source: np.random.Generator) -> None:
+        super().__init__(source)
+        self._source = np.random.Generator(source.bit_generator)
+
     def choose(self, options: Sequence[int]) -> int:
-        return DrawnCoins(self).choose(options)
+        return DrawnCoins(self._source).choose(options)
 
     def subset(self, total: int, size: int) -> Sequence[int]:
-        return DrawnCoins(self).subset(total, size)
+        return DrawnCoins(self._source).subset(total, size)
+
+    def refused(self, why: str, error: type[AttackError] = AttackError) -> AttackError:
+        """The error to raise, noted for where the code catches it."""
+        self.noted("private coins")
+        return super().refused(why, error)
+
+    @property
+    def bit_generator(self) -> np.random.BitGenerator:
+        self.noted("private coins (bit_generator)")
+        return self._source.bit_generator
+
+    def spawn(self, n_children: int) -> list[np.random.Generator]:
+        self.noted("private coins (spawn)")
+        return self._source.spawn(n_children)
 
 
 def _drawn(name: str) -> Any:

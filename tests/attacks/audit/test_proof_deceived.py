@@ -1,5 +1,6 @@
 """Code that does at answers, views or coins of some kind what it does at no other: no bound is given for it."""
 
+import copy
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -371,6 +372,13 @@ async def coins_as_numbers(node: Node) -> None:
     await node.exchange(x=node.privatize(g, Laplace(SCALE * scale)))
 
 
+async def coins_copied(node: Node) -> None:
+    """Bare where one toss is rare, and the same one is not."""
+    g = await node.gradient(node.zeros())
+    first, again = node.coins.random() < 1e-3, copy.deepcopy(node.coins).random() < 1e-3
+    await node.exchange(x=noisy(node, g if again and not first else clip(g)))
+
+
 def in_spite_of(operation: Callable[[Node], object]) -> Run:
     """Bare where this is true of coins, and clipped where it fails."""
 
@@ -400,6 +408,7 @@ def in_spite_of(operation: Callable[[Node], object]) -> Run:
         (in_spite_of(lambda node: 1.0 / (1 + choose(node.coins, range(100))) > 0.99), ANY),
         (in_spite_of(lambda node: divmod(choose(node.coins, range(100)), 100)[1] == 0), ANY),
         (coins_refused, ANY),
+        (coins_copied, ANY),
         (coins_as_numbers, ANY),
         (other_law, ANY),
         (other_law_by_view, ANY),

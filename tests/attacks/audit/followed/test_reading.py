@@ -2,6 +2,7 @@
 
 import bisect
 import contextlib
+import copy
 import functools
 import heapq
 import math
@@ -367,7 +368,7 @@ class Ascends(Algorithm):
     async def run(self, node: Node) -> None:
         x, gradient = node.zeros(), await node.gradient(node.zeros())
         while np.max(np.abs(gradient)) < 1e3:
-            x = x + gradient
+            x = x + 1.0 + gradient
             gradient = await node.gradient(x)
         node.broadcast(x=node.privatize(x, Laplace(1.0)))
         node.estimate(x)
@@ -448,6 +449,8 @@ UNLISTED = {
     "a mask": lambda node: np.maximum(node.coins.exponential() - 12.0, 0.0),
     "a uniform one as a number": lambda node: (10 * node.coins.random()) // 1 == 9.0,
     "a shuffled deck": lambda node: shuffled(node) * node.coins.normal(),
+    "a copy of them": lambda node: copy.deepcopy(node.coins).random() < 1e-3,
+    "their generator": lambda node: 1.0 * (np.random.Generator(node.coins.bit_generator).normal() > 5.0),
 }
 
 
