@@ -6,12 +6,15 @@ through the code is another one than that with plain arrays, for the same number
 
 import dis
 import sys
+import warnings
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise, zip_longest
 from types import CodeType, FrameType
 from typing import Any
+
+import numpy as np
 
 from attacks.audit.followed.lines import ReadLine, line_of, of_algorithm
 
@@ -21,7 +24,11 @@ Step = tuple[CodeType, int, int]
 
 @contextmanager
 def walked() -> Generator[list[Step]]:
-    """The steps of what runs within the block, as far as they are in an algorithm's code."""
+    """The steps of what runs within the block, as far as they are in an algorithm's code.
+
+    As long as that looks at Python's warnings, NumPy is to give them.
+    """
+    filters, many, shows, ignored = warnings.filters, len(warnings.filters), _shows(), list[Any]()
     steps, before, known = list[Step](), sys.gettrace(), dict[CodeType, bool]()
 
     def inside(frame: FrameType, event: str, arg: Any) -> Any:
@@ -33,8 +40,15 @@ def walked() -> Generator[list[Step]]:
             steps.append((frame.f_code, 0, frame.f_lasti))
         return inside
 
+    def look() -> None:
+        if (_shows() != shows) != bool(ignored):
+            ignored.append(np.seterr(all="warn")) if not ignored else np.seterr(**ignored.pop())
+
     def called(frame: FrameType, event: str, arg: Any) -> Any:
         del event, arg
+        other = warnings.filters is not filters or len(filters) != many or warnings.showwarning is not shows[0]
+        if other or ignored:
+            look()
         code = frame.f_code
         if (walks := known.get(code)) is None:
             walks = known[code] = _walks(code, frame.f_globals.get("__name__", ""))
@@ -45,6 +59,12 @@ def walked() -> Generator[list[Step]]:
         yield steps
     finally:
         sys.settrace(before)
+
+
+def _shows() -> tuple[Any, ...]:
+    """What is done with a warning: who shows it, and which ones are errors."""
+    errors = [one[1:] for one in warnings.filters if one[0] == "error"]
+    return warnings.showwarning, getattr(warnings, "_showwarnmsg_impl", None), errors
 
 
 def parts_at(one: Sequence[Step], other: Sequence[Step]) -> ReadLine | None:

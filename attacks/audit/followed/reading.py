@@ -229,8 +229,7 @@ class _FollowedNode(RecordedNode):
         return self._answer(x, None if known is None else known.gradient)
 
     async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
-        del regularized
-        self._public(step)
+        self._public(step, regularized)
         known = self._hypothesis
         return self._answer(v, None if known is None else lambda at: known.proximal(at, step))
 
@@ -264,7 +263,7 @@ class _FollowedNode(RecordedNode):
     def privatize(
         self, value: Array, mechanism: Mechanism, shared: Gaussian | None = None, draw: int | None = None
     ) -> Array:
-        del draw
+        self._public(draw)
         if mechanism.noiseless and (shared is None or shared.noiseless):
             return value
         self._affine(value, "what it releases")

@@ -7,6 +7,7 @@ import functools
 import heapq
 import math
 import operator
+import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from attacks.audit.followed.reading import read_lines, reading
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm, Clip
 from netsim.arrays import Array
-from netsim.mechanisms import Laplace
+from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import Node, choose
 from scenarios.results.audited import audit_result
 from scenarios.stages.worlds import worlds
@@ -128,6 +129,29 @@ def floating(g, *_):
     except FloatingPointError:
         return g
     return 0 * g
+
+
+def warned(g, *_):
+    with warnings.catch_warnings(record=True) as seen:
+        np.exp(g + 700.0)
+    return g if seen else 0 * g
+
+
+def warned_as_an_error(g, *_):
+    with warnings.catch_warnings(), contextlib.suppress(RuntimeWarning):
+        warnings.simplefilter("error")
+        np.exp(g + 700.0)
+        return 0 * g
+    return g
+
+
+def set_to(how):
+    def sets(g, *_):
+        with np.errstate(over=how):
+            np.exp(g + 700.0)
+        return 0 * g
+
+    return sets
 
 
 def into_positional(g, *_):
@@ -239,7 +263,11 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "a check that is caught": caught,
     "an error of the linear algebra": linalg,
     "an error of a ufunc": floating,
+    "a warning": warned,
+    "a warning that is an error": warned_as_an_error,
+    **{f"errors that {how}": set_to(how) for how in ("warn", "print", "log")},
     "a positional out": into_positional,
+    "a draw": lambda g, x, node: node.privatize(0 * g, Gaussian(1.0), None, np.sum(g[:1, 0]) // 9),
     "ufunc.at": into_at,
     "walrus": walrus,
     "a return before the error": returns_before,
@@ -301,6 +329,12 @@ def timed():
     yield
 
 
+def without_warnings(g, *_):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return g / np.maximum(1.0, np.linalg.norm(g, axis=-1, keepdims=True))
+
+
 def in_a_block(g, *_):
     y = 0 * g
     with timed(), np.errstate(over="ignore"):
@@ -325,6 +359,7 @@ QUIET: dict[str, Callable[[Array, Array, Node], Any]] = {
     "types": lambda g, x, node: g.astype(np.float64) if g.dtype == np.float64 else 0 * g,
     "a list of gradients": fresh_buffer,
     "what ends a run": checked,
+    "warnings that are not shown": without_warnings,
     "what ends a run, in a block that catches nothing": in_a_block,
     "rows of a buffer": filled,
     "clip": lambda g, x, node: Clip(1.0, "l2")(g),
