@@ -91,7 +91,7 @@ def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases
         if apart is None:
             break
         if again:
-            found.read.append(apart)
+            found.read.append(found.failed or apart)
     return found
 
 
