@@ -262,7 +262,7 @@ def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
             v *= (by * clip.bound / np.maximum(length(v, clip.norm), NEAR * clip.bound))[:, None]
     extreme = answers[:, EXTREME]
     ends = [np.geomspace(*some, extreme.shape[1]) for some in EXTREMES]
-    sizes = np.where(np.arange(extreme.shape[1]) % 2, *ends)[:, None]
+    sizes = np.where(np.arange(extreme.shape[1])[:, None] % 2 == 1, ends[0][:, None], ends[1][:, None])
     extreme *= sizes / np.maximum(np.max(np.abs(extreme), axis=-1, keepdims=True), NEAR)
     return answers
 
