@@ -261,8 +261,8 @@ def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
         if clip is not None:
             v *= (by * clip.bound / np.maximum(length(v, clip.norm), NEAR * clip.bound))[:, None]
     extreme = answers[:, EXTREME]
-    ends = [np.geomspace(*some, extreme.shape[1]) for some in EXTREMES]
-    sizes = np.where(np.arange(extreme.shape[1])[:, None] % 2 == 1, ends[0][:, None], ends[1][:, None])
+    sizes, closer = (np.geomspace(*ends, extreme.shape[1])[:, None] for ends in EXTREMES)
+    sizes[1::2] = closer[1::2]
     extreme *= sizes / np.maximum(np.max(np.abs(extreme), axis=-1, keepdims=True), NEAR)
     return answers
 
