@@ -351,6 +351,7 @@ class _Audit:
         self._coins = rng.spawn(1)[0]
         self._cut = math.inf
         self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
+        self.repeats = True  # as far as is known: no pair loses more than a bound over any data
 
     def gather(self, chunks: int, jobs: int, progress: Callable[[int], None] | None) -> None:
         """Simulate the chunks of both worlds that the archive lacks, until the wager is decided, if it ends then.
@@ -453,7 +454,10 @@ class _Audit:
             judgement = replace(judgement, reason=f"{judgement.reason} {why}.")
         if judgement.verdict is Verdict.REFUTED and self.claim.delta == 0:
             judgement = replace(judgement, reason=f"{judgement.reason}{self._other_scale}")
-        if unbounded is not None and judgement.verdict is Verdict.CONSISTENT:
+        if not self.repeats and judgement.verdict is Verdict.CONSISTENT:
+            why = f"What it does is not what was read: {unbounded}. {judgement.reason}"
+            judgement = replace(judgement, verdict=Verdict.UNDERPOWERED, reason=why)
+        elif unbounded is not None and judgement.verdict is Verdict.CONSISTENT:
             judgement = replace(judgement, reason=f"{judgement.reason} Not proven for every pair: {unbounded}.")
         return AuditResult(
             claim=self.claim,
@@ -536,6 +540,7 @@ class _Audit:
                 highest = bound_or_why(partial(self._at_all_doors, bound, adjacency))
                 return (None, highest) if isinstance(highest, str) else (highest, None)
         assert isinstance(bound, Bound)
+        self.repeats = False
         return None, f"the pair loses more than {show(bound.epsilon, 4)}, whatever the data: the code does not repeat"
 
     def _at_all_doors(self, own: Bound, adjacency: Adjacency) -> Bound:
@@ -592,7 +597,9 @@ class _Audit:
                 uncovered=None if unprotected is None else str(unprotected),
                 audited=game if one_toss else None,
                 anytime=anytime if one_toss and self.stop else None,
-                not_judged=_not_judged(judged, self.claim.epsilon, self.claim.delta == 0, self._hidden, self._unsent),
+                not_judged=_not_judged(
+                    judged, self.claim.epsilon, self.claim.delta == 0, self._hidden, self._unsent, bound
+                ),
                 change_used=self.pair.change_used,
                 doubt=self.pair.doubt,
                 bound=bound,
@@ -688,14 +695,21 @@ class _Audit:
 
 
 def _not_judged(
-    exact: tuple[ExactLoss, ExactLoss], claimed: float | None, pure: bool, hidden: str, unsent: bool
+    exact: tuple[ExactLoss, ExactLoss],
+    claimed: float | None,
+    pure: bool,
+    hidden: str,
+    unsent: bool,
+    bound: Bound | None = None,
 ) -> str | None:
     """Reason why the claim may not be called consistent, if something was not judged, or only from above.
 
     `pure`: at δ = 0. There who is granted all that is not on the wire may lose no more than is claimed, in no
     transcript: then nothing speaks against the claim for who sees less. `hidden` has the first such release, which is
-    `unsent` where it is the last of all and no message has it.
+    `unsent` where it is the last of all and no message has it. Nor does anything where the `bound` is within the
+    claim, which is for who is granted all of it.
     """
+    proven = claimed is not None and bound is not None and bound.epsilon <= claimed * (1 + ROUNDING)
     for e in exact:
         if e.silent:
             return "the agent sent nothing"
@@ -706,7 +720,9 @@ def _not_judged(
             return f"{e.uncovered}, in {share}: whether that is above δ is not proven"
         if e.faint is not None:
             return f"{e.faint}; that may be rounding or chance, and no noise protects it"
-        bounded = claimed is not None and (e.epsilon.upper <= claimed or (pure and not exceeds(e.dearest, claimed)))
+        bounded = proven or (
+            claimed is not None and (e.epsilon.upper <= claimed or (pure and not exceeds(e.dearest, claimed)))
+        )
         if math.isfinite(e.granted_from) and not bounded and unsent:
             return (
                 f"what `privatize` returned in activation {e.granted_from:.0f}, the last, is not sent, and of that "

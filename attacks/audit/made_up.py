@@ -23,6 +23,10 @@ from netsim.shown import show
 
 ANSWERS, VIEWS = (NEAR, FAR), (1e-3, 1e6)
 """Sizes between which random answers, and random values of what passed the door, are drawn, evenly in logarithm."""
+EXTREMES = (1e-150, 1e150), (1e-25, 1e25)
+"""Between which all answers of a transcript have one size: as far as their squares are numbers, and closer to 1."""
+EXTREME = slice(11, None, 16)
+"""Those transcripts."""
 DRAWN = 2048
 """So many transcripts are made up, at which the code has to be the same affine map of its answers."""
 SPREAD = 7.0
@@ -178,6 +182,8 @@ def moved_elsewhere(mapper: Mapper, clips: Clips, found: Map, noise: Array, step
     answers = _answers(mapper, clips)
     made = _MadeUp(mapper, clips, found, noise, steps, answers, _unseen(mapper, found), _views(mapper))
     moves = np.zeros(len(answers), dtype=bool)
+    extreme = np.arange(drawn(mapper))[EXTREME]
+    alone = np.concatenate([alone, extreme[np.linspace(0, len(extreme) - 1, 8).astype(int)[1:-1:2]]])
     for other, some in ((False, alone[::8]), (True, alone)):
         turned = _along(answers, made.run(TURNED, other, answers[:, TURNED]), mapper)
         moves |= made.moved_at(other, turned, some)
@@ -229,7 +235,7 @@ def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
 
     In an eighth of the transcripts each all answers have one direction, at one size, or nearly, and at any, and all
     coordinates of an answer one size; half of these have signs of their own. In another eighth each is above or below
-    the bound that it is clipped to by a share of it that is of any size."""
+    the bound that it is clipped to by a share of it that is of any size. A sixteenth is `EXTREME`."""
     rng, copies, d = np.random.default_rng(seed), drawn(mapper), mapper.shape[1]
     shape = len(mapper.base.queries), copies, d
     size = _sizes(rng, ANSWERS, (shape[0], copies, 1))
@@ -254,6 +260,10 @@ def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
     for clip, v, by in zip(clips.each, near, 1 + sides * off, strict=True):
         if clip is not None:
             v *= (by * clip.bound / np.maximum(length(v, clip.norm), NEAR * clip.bound))[:, None]
+    extreme = answers[:, EXTREME]
+    sizes, closer = (np.geomspace(*ends, extreme.shape[1])[:, None] for ends in EXTREMES)
+    sizes[1::2] = closer[1::2]
+    extreme *= sizes / np.maximum(np.max(np.abs(extreme), axis=-1, keepdims=True), NEAR)
     return answers
 
 

@@ -136,7 +136,7 @@ def _at_coins(
         epsilon + added,
         (
             f"who listens has {listener}, and knows the run's routes and delays",
-            f"{affine}, and in {first.drawn} made-up ones with gradients from 10⁻⁶ to 10¹²",
+            f"{affine}, and in {first.drawn} made-up ones with gradients from 10⁻¹⁵⁰ to 10¹⁵⁰",
             rest,
             *dict.fromkeys(sentence for _, found in limits for sentence in found),
             *words,
@@ -187,10 +187,10 @@ class _Door:
             raise AttackError(f"{public.codec} changes what is sent")
         recording = sample.recording(agent)
         followed = reading(recording)
-        if followed.read:
-            raise AttackError(f"its code decides by what is private or was seen: {in_words(followed.read)}")
         if followed.failed:
             raise AttackError(f"its code cannot be followed at {followed.failed}")
+        if followed.read:
+            raise AttackError(f"its code decides by what is private or was seen: {in_words(followed.read)}")
         if followed.bent:
             raise AttackError(followed.bent)
         mapper = Mapper(RecordedAgent(recording))

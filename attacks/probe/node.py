@@ -19,14 +19,13 @@ batch is one unknown whichever records are in it. Which these are is noted where
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from attacks.replay.coins import Coins, Unseen
+from attacks.replay.coins import Coins, Unseen, from_start
 from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
 from netsim.arrays import Array
 from netsim.errors import AttackError
@@ -329,7 +328,7 @@ class RecordedAgent:
 
     def _in_shape(self, inputs: Inputs) -> Recording:
         recording = self._recording
-        coins = deepcopy(recording.coins)  # every pass tosses the same
+        coins = from_start(recording.coins)  # every pass tosses the same
         rows = tuple(
             row._replace(values={name: inputs.observe(v) if v.size else v for name, v in row.values.items()})
             for row in recording.rows

@@ -13,11 +13,11 @@ it, an upper bound for one who sees the wire. Every value that is sent is encode
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
-from attacks.replay.coins import Coins, DrawnCoins
+from attacks.replay.coins import Coins, DrawnCoins, copied
 from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
 from attacks.replay.replayed import (
     ULPS,
@@ -116,12 +116,12 @@ def replay(
         return node.finish()
     traced: _Tracer | None = None
     for _ in range(2 + len(recording.rows)):
-        seen = _copied(coins)
+        seen = copied(coins)
         before, traced = traced, _Tracer(recording._replace(coins=seen), hypothesis, traced)
         with np.errstate(all="ignore"):
             traced.read()
         again = before is not None and traced.slots == before.slots
-        tossed = _copied(coins)
+        tossed = copied(coins)
         node = _Reader(recording._replace(coins=tossed), hypothesis, encoder, traced, None)
         try:
             node.read()
@@ -145,11 +145,6 @@ def _as_it_is(mechanism: Mechanism) -> Mechanism:
             return type(mechanism)(number)
         case _:
             return deepcopy(mechanism)
-
-
-def _copied(coins: np.random.Generator) -> Any:
-    """Coins that toss the same; of a history that is followed, without a note of it."""
-    return coins.copied() if isinstance(coins, Coins | DrawnCoins) else deepcopy(coins)
 
 
 class _Reader(RecordedNode):

@@ -7,6 +7,9 @@ only hands it on, as a receiver or as a batch, does the same whatever it is, and
 
 Coins without finitely many outcomes (a normal number, a uniform one that is added to something) have no histories
 that could be listed: an `AttackError`. Of these, and where there are too many, some can be drawn (`DrawnCoins`).
+
+Code that copies its coins tosses some of them twice, which no list of histories has: a `CopiedCoinsError`. Readers
+have `from_start` and `copied`.
 """
 
 import math
@@ -34,6 +37,10 @@ class UnlistedCoinsError(AttackError):
     """Coins have no list of outcomes."""
 
 
+class CopiedCoinsError(AttackError):
+    """Code copies its coins, or looks at their state."""
+
+
 @dataclass
 class _Tosses:
     """Tosses of one history: the `outcomes` that are forced, and all that were tossed so far with their `odds`; the
@@ -59,9 +66,6 @@ class Coins(FollowedCoins):
     def again(self) -> Self:
         """The same coins from their start."""
         return type(self)(self._tosses)
-
-    def __deepcopy__(self, memo: Any) -> Self:
-        return self.again()
 
     def copied(self) -> Self:
         """Coins of the same forced outcomes, of which nothing is noted here."""
@@ -103,7 +107,9 @@ class Coins(FollowedCoins):
         """A run has ended. You get an `AttackError` where it tossed less than an earlier one of this history."""
         left = self._at < len(self._tosses.odds) or self._chosen < len(self._tosses.options)
         if left and self._tosses.whole:
-            raise self.refused("how many private coins are tossed depends on what is private, or on what was seen")
+            raise self.refused(
+                "how many private coins are tossed depends on what is private, was seen, or on the dimension"
+            )
         self._tosses.whole = True
 
     @property
@@ -120,12 +126,16 @@ class Coins(FollowedCoins):
             raise self.refused(f"its private coins are tossed more than {TOSSES:,} times where they fall one way")
         if at == len(tosses.odds):
             if tosses.whole:
-                raise self.refused("which private coins are tossed depends on what is private, or on what was seen")
+                raise self.refused(
+                    "which private coins are tossed depends on what is private, was seen, or on the dimension"
+                )
             tosses.odds.append(odds)
             if at == len(tosses.outcomes):
                 tosses.outcomes.append(next(k for k, p in enumerate(odds) if p))
         elif tosses.odds[at] != odds:
-            raise self.refused("which private coins are tossed depends on what is private, or on what was seen")
+            raise self.refused(
+                "which private coins are tossed depends on what is private, was seen, or on the dimension"
+            )
         self._at += 1
         return tosses.outcomes[at]
 
@@ -144,7 +154,9 @@ class Coins(FollowedCoins):
         if at == len(tosses.options) and not tosses.whole:
             tosses.options.append(options)
         elif at == len(tosses.options) or tosses.options[at] != options:
-            raise self.refused("what private coins choose from depends on what is private, or on what was seen")
+            raise self.refused(
+                "what private coins choose from depends on what is private, was seen, or on the dimension"
+            )
         self._chosen += 1
 
     def random(self, size: Any = None, *_: Any, **__: Any) -> Any:
@@ -345,7 +357,7 @@ class _Batch(Sequence[int]):
 class DrawnCoins(FollowedCoins):
     """Private coins drawn as the code draws them, but for a receiver: that is whom the message went to.
 
-    `log_seen` is ln of its odds. A copy draws the same.
+    `log_seen` is ln of its odds.
     """
 
     def __init__(self, source: np.random.Generator) -> None:
@@ -357,8 +369,9 @@ class DrawnCoins(FollowedCoins):
         """The same coins from their start."""
         return type(self)(np.random.Generator(deepcopy(self._start)))
 
-    def __deepcopy__(self, memo: Any) -> Self:
-        return self.copied()
+    def refused(self, why: str, error: type[AttackError] = AttackError) -> AttackError:
+        """The error to raise."""
+        return error(why)
 
     def adopt(self, other: Self) -> None:
         """Note the odds of what was seen in a run with a copy."""
@@ -377,6 +390,25 @@ class DrawnCoins(FollowedCoins):
     def subset(self, total: int, size: int) -> Sequence[int]:
         """So many of range(total), ascending (`netsim.node.subset`)."""
         return sorted(int(one) for one in self.choice(total, size, replace=False))
+
+
+def _copies(self: Coins | DrawnCoins, *_: Any) -> Any:
+    raise self.refused("its private coins are copied", CopiedCoinsError)
+
+
+for _kind in (Coins, DrawnCoins):
+    for _name in ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__"):
+        setattr(_kind, _name, _copies)
+
+
+def from_start(coins: np.random.Generator) -> np.random.Generator:
+    """The same coins from their start; of a history, all of whose runs toss the same, those that note it."""
+    return coins.again() if isinstance(coins, Coins) else copied(coins)
+
+
+def copied(coins: np.random.Generator) -> Any:
+    """Coins that toss the same; of a history that is followed, without a note of it."""
+    return coins.copied() if isinstance(coins, Coins | DrawnCoins) else deepcopy(coins)
 
 
 def every(read: Callable[[Coins], T], most: int = HISTORIES) -> Iterator[tuple[float, T]]:

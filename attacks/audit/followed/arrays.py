@@ -564,7 +564,8 @@ _LEVELS = frozenset(
 _SHAPES = frozenset([np.shape, np.ndim, np.size, np.result_type, np.may_share_memory, np.shares_memory])
 _LARGEST, _EINSUM, _AVERAGE = frozenset([np.max, np.amax]), np.einsum, np.average
 _VIEWS = frozenset(["view", "flat", "data", "base", "ctypes", "getfield", "byteswap", "newbyteorder"])
-_RAISING = {"raise", "call"}
+_RAISING = {"raise", "call", "warn", "print", "log"}
+"""What code can see of an error; a reading ignores all."""
 _NUMBERS = What.AFFINE, What.ABSOLUTE, What.SQUARE, What.SIZE, What.FACTOR, What.GATED
 _NEW = frozenset([np.zeros_like, np.ones_like])
 _NORMS = frozenset([np.linalg.norm, *([np.linalg.vector_norm] if hasattr(np.linalg, "vector_norm") else [])])

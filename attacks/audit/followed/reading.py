@@ -5,16 +5,13 @@ The pass is a replay in which private answers, noise, and all that was seen are 
 which lines run, and which messages are sent, is the same in every run with the same private coins.
 """
 
-import ast
-import linecache
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import deepcopy
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from inspect import currentframe
-from pathlib import Path
 from traceback import walk_tb
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -22,17 +19,18 @@ import numpy as np
 from attacks.audit.followed import kinds
 from attacks.audit.followed.arrays import Followed, Noted, arrays_followed, kind_of, value_of
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
+from attacks.audit.followed.lines import ReadLine, asking, line_of, may_be_caught, only_ends_the_run
+from attacks.audit.followed.path import Step, parts_at, walked
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.verdict import Judgement, Verdict
 from attacks.replay import Hypothesis
-from attacks.replay.coins import Coins, DrawnCoins, UnlistedCoinsError, every
+from attacks.replay.coins import Coins, CopiedCoinsError, DrawnCoins, UnlistedCoinsError, every, from_start
 from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.errors import AttackError, NetsimError
 from netsim.mechanisms import Gaussian, Mechanism
 from netsim.node import own_share
-from netsim.own import PACKAGE, is_own
 from netsim.transcript.message import Kind as Channel
 from netsim.transcript.message import Message, Record, Values
 
@@ -40,28 +38,18 @@ AGENTS = 128
 """Doors at which code is read, at most."""
 HISTORIES, DRAWN = 256, 64
 """Histories of private coins that are read at most; else the code is read at so many draws of them."""
-_PORT = RecordedNode.read.__code__.co_filename
 NOTHING = 1e-9
 """What a function gives that is less counts as 0: where all of it is, it is a gate that no transcript opened."""
+_KEPT = "into"
+"""How it is noted that an array that cannot be followed is written into."""
+_SAME = 1e-6
+"""Relative: what two readings of the same numbers may differ by."""
+_WORK, _LEAST = 2**14, 4
+"""Messages that are followed at most at coins that are drawn, but for so many draws."""
+_QUERIES = 1024
+"""Queries for each message at most: a loop until random answers are small has no end."""
 _MORE = 4
 """Times as many messages as were recorded: where coins fall otherwise, no more are followed."""
-
-
-@dataclass(frozen=True, order=True)
-class ReadLine:
-    """A line of an algorithm's code that decides by values that are private or were seen, or may."""
-
-    file: str
-    """Name of the file."""
-    line: int
-    """The line, from 1; 0 where it is no single one."""
-    code: str
-    """What stands there, or what decides."""
-
-    def __str__(self) -> str:
-        if not self.line:
-            return self.code
-        return f"line {self.line} of {self.file} (`{self.code}`)"
 
 
 @dataclass
@@ -75,33 +63,57 @@ class Reading:
     messages: list[tuple[Channel, tuple[tuple[str, What], ...]]] = field(default_factory=list[Any])
     asked: dict[tuple[ReadLine, int], set[float]] = field(default_factory=dict[tuple[ReadLine, int], set[float]])
     bent: str | None = None
-    departed: bool = False
-    """Whether it sends other messages than were sent."""
+    given: list[Array] = field(default_factory=list[Array])
+    """What it handed to the port."""
     failed: ReadLine | None = None
     """Where the code failed on followed values."""
+
+    def apart(self, plain: "Reading") -> ReadLine | None:
+        """What tells followed values from arrays, where `plain` ones were handed to the port otherwise."""
+        pairs = zip(self.given, plain.given, strict=False)
+        same = len(self.given) == len(plain.given) and all(
+            one.shape == other.shape and np.allclose(one, other, _SAME, 0, equal_nan=True) for one, other in pairs
+        )
+        return None if same else ReadLine("", 0, "something that tells a followed value from an array")
 
 
 def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases: Sequence[Array] = ()) -> Reading:
     """What an agent's code does on a transcript; its answers are random ones, or those of a hypothesis, and so are
-    its releases, but for those that are given.
+    its releases, but for those that are given. With random ones it has to do the same to plain arrays.
 
     You get an `AttackError` from coins that toss otherwise than before.
     """
-    found = Reading()
+    found, path = _read(_FollowedNode(recording, Reading(), hypothesis, releases))
+    for again in (False, True) if hypothesis is None else ():
+        if again:  # what it made in its first run, and kept
+            found, path = _read(_FollowedNode(recording, Reading(), None, releases))
+        if found.read:
+            break
+        plain, other = _read(_PlainNode(recording, Reading(), None, releases))
+        apart = parts_at(other, path) or found.apart(plain)
+        if apart is None:
+            break
+        if again:
+            found.read.append(found.failed or apart)
+    return found
+
+
+def _read(node: "_FollowedNode") -> tuple[Reading, list[Step]]:
+    found = node.found
     with np.errstate(all="ignore"):
-        node = _FollowedNode(recording, found, hypothesis, releases)
+        path = list[Step]()
         try:
-            with arrays_followed():
+            with node.arrays(), walked() as path:
                 node.read()
-            found.departed = node.departure is not None
             if isinstance(node.coins, Coins):
                 node.coins.end()
         except AttackError:
             raise
         except Exception as error:
             *_, (frame, _) = walk_tb(error.__traceback__)
-            found.failed = _line(frame, f"{type(error).__name__}: {error}")[0]
-    return found
+            frame, how = asking(frame), f"{type(error).__name__}: {error}"
+            found.failed = ReadLine("?", 0, how) if frame is None else _line(frame, how)
+    return found, path
 
 
 Worlds = Callable[[], Iterable[tuple[Sample, Hypothesis]]]
@@ -115,17 +127,20 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
     def at(coins: Callable[[], np.random.Generator]) -> Reading:
         return reading(replace(one, coins=coins).recording(agent))
 
+    lines = set[ReadLine]()
     try:
         found = [each for _, each in every(lambda coins: at(coins.again), HISTORIES)]
+    except CopiedCoinsError as error:
+        found = []
+        lines.add(_coins_that(error))
     except NetsimError as error:  # rare tosses are tried apart (`rare_tosses`), if they can be listed
         made = _SeenCoins if isinstance(error, UnlistedCoinsError) else DrawnCoins
-        found = [at(partial(made, np.random.default_rng(seed))) for seed in range(DRAWN)]
+        most = max(_LEAST, min(DRAWN, _WORK // (1 + len(one.view.at_node(agent)))))
+        found = [at(partial(made, np.random.default_rng(seed))) for seed in range(most)]
     own = reading(one.recording(agent))  # at other coins code may fail on messages that others sent at these
-    lines = {line for each in (own, *found) for line in each.read}
+    lines |= {line for each in (own, *found) for line in each.read}
     if own.failed is not None:
         lines.add(own.failed)
-    if own.departed and not lines:
-        lines.add(ReadLine("", 0, "something that tells a followed value from an array"))
     asked = {place: set[float]() for each in (own, *found) for place in each.asked}
     for sample, hypothesis in worlds() if asked else ():
         for place, answers in reading(sample.recording(agent), hypothesis, sample.releases).asked.items():
@@ -142,12 +157,16 @@ def read_by(view: AdversaryView, agents: Sequence[int]) -> tuple[ReadLine, ...]:
         try:
             some = [each for _, each in every(partial(_at, door), HISTORIES)]
         except AttackError as error:
-            found |= {ReadLine("", 0, f"private coins ({error})"), *reading(door).read}
+            found |= {_coins_that(error), *reading(door).read}
             continue
         found |= {line for each in some for line in each.read}
         if any(each.messages != some[0].messages for each in some):
             found.add(ReadLine("", 0, "private coins, by which other messages are sent"))
     return tuple(sorted(found))
+
+
+def _coins_that(error: AttackError) -> ReadLine:
+    return ReadLine("", 0, f"private coins ({error})")
 
 
 def _at(door: Recording, coins: Coins) -> Reading:
@@ -185,11 +204,15 @@ class _FollowedNode(RecordedNode):
     def __init__(
         self, recording: Recording, found: Reading, hypothesis: Hypothesis | None, releases: Sequence[Array]
     ) -> None:
-        self._found, self._hypothesis, self._releases, self._made = found, hypothesis, releases, 0
+        self.found, self._hypothesis, self._releases, self._made, self._queries = found, hypothesis, releases, 0, 0
         rows = tuple(row._replace(values=self._seen_values(row.values)) for row in recording.rows)
-        super().__init__(recording._replace(rows=rows, coins=deepcopy(recording.coins)))
+        super().__init__(recording._replace(rows=rows, coins=from_start(recording.coins)))
         if isinstance(self.coins, _SeenCoins):
-            self.coins.noted = self.noted
+            self.coins.noted, self.coins.followed = self.noted, self._followed
+
+    def arrays(self) -> AbstractContextManager[None]:
+        """Within which its arrays are followed."""
+        return arrays_followed()
 
     def _seen_values(self, values: Mapping[str, Array]) -> Values:
         return {name: self._followed(value, SEEN) if value.size else value for name, value in values.items()}
@@ -198,8 +221,8 @@ class _FollowedNode(RecordedNode):
         return Followed(np.array(value), kind, self.noted)  # type: ignore[return-value]
 
     def noted(self, how: str, answers: Any = None, *, fails: bool = False) -> None:
-        if not fails or _may_be_caught(currentframe()):
-            _note(self._found, how, currentframe(), answers)
+        if not fails or may_be_caught(asking(currentframe())):
+            _note(self.found, how, currentframe(), answers)
 
     def zeros(self) -> Array:
         return self._followed(super().zeros(), PUBLIC)
@@ -210,8 +233,7 @@ class _FollowedNode(RecordedNode):
         return self._answer(x, None if known is None else known.gradient)
 
     async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
-        del regularized
-        self._public(step)
+        self._public(step, regularized)
         known = self._hypothesis
         return self._answer(v, None if known is None else lambda at: known.proximal(at, step))
 
@@ -225,6 +247,11 @@ class _FollowedNode(RecordedNode):
     def _answer(self, at: Array, known: Callable[[Array], Array] | None) -> Array:
         self._affine(at, "a point that it asks about")
         self._asked()
+        self._queries += 1
+        if self._queries > _QUERIES * (1 + len(self._outgoing)):
+            if not self.found.read:
+                self.noted("more queries than are followed")
+            raise EndOfRecord
         if known is not None:
             return self._followed(known(value_of(at)), kinds.answer())
         rng = np.random.default_rng(self.pace % 2**32)
@@ -240,7 +267,7 @@ class _FollowedNode(RecordedNode):
     def privatize(
         self, value: Array, mechanism: Mechanism, shared: Gaussian | None = None, draw: int | None = None
     ) -> Array:
-        del draw
+        self._public(draw)
         if mechanism.noiseless and (shared is None or shared.noiseless):
             return value
         self._affine(value, "what it releases")
@@ -249,6 +276,8 @@ class _FollowedNode(RecordedNode):
 
     def _law(self, mechanism: Mechanism) -> None:
         for name, parameter in vars(mechanism).items():
+            if isinstance(plain := value_of(parameter), float | np.ndarray):
+                self.found.given.append(np.array(plain, np.float64))
             known = (What.PUBLIC, What.SEEN) if name == "width" else (What.PUBLIC,)
             if kind_of(parameter).what not in known:
                 self._bent("how much noise there is depends on what is private or was seen")
@@ -267,13 +296,14 @@ class _FollowedNode(RecordedNode):
         return {self.id: own_share(value, shares, self.weights), **dict(zip(self.neighbors, shares, strict=True))}
 
     def _affine(self, value: object, what: str) -> None:
+        self.found.given.append(np.array(value_of(value), np.float64))
         if kind_of(value).what not in (What.PUBLIC, What.SEEN, What.AFFINE):
             self._bent(f"{what}, in its message {self.sent}, is made by more than sums, multiples and clips")
 
     def _bent(self, why: str) -> None:
         if isinstance(self.coins, _SeenCoins):  # such as a multiple by a coin that hardly ever is not 0
             self.noted("private coins")
-        self._found.bent = self._found.bent or why
+        self.found.bent = self.found.bent or why
 
     def _put(self, kind: Channel, values: Values, to: int) -> Message:
         """Other coins may send other messages than were recorded: they are followed too."""
@@ -294,7 +324,7 @@ class _FollowedNode(RecordedNode):
     def _sends(self, kind: Channel, values: Values) -> None:
         for name, value in values.items():
             self._affine(value, f"{name!r}")
-        self._found.messages.append((kind, tuple((name, kind_of(value).what) for name, value in values.items())))
+        self.found.messages.append((kind, tuple((name, kind_of(value).what) for name, value in values.items())))
 
     def _seen(self, row: Record) -> None:
         pass
@@ -306,23 +336,55 @@ class _FollowedNode(RecordedNode):
         return self._followed(super().zeros(), SEEN)
 
 
+class _PlainNode(_FollowedNode):
+    """The same port, with the same numbers in plain arrays."""
+
+    def arrays(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def _followed(self, value: Array, kind: Kind) -> Array:  # noqa: ARG002
+        return np.array(value)
+
+    def noted(self, how: str, answers: Any = None, *, fails: bool = False) -> None:
+        pass
+
+
 class _SeenCoins(DrawnCoins):
     """Private coins of which no list says how they fall: what is drawn is followed, but for `choose` and `subset`."""
 
     noted: Noted
+    followed: Callable[[Array, Kind], Array]
+
+    def __init__(self, source: np.random.Generator) -> None:
+        super().__init__(source)
+        self._source = np.random.Generator(source.bit_generator)
 
     def choose(self, options: Sequence[int]) -> int:
-        return DrawnCoins(self).choose(options)
+        return DrawnCoins(self._source).choose(options)
 
     def subset(self, total: int, size: int) -> Sequence[int]:
-        return DrawnCoins(self).subset(total, size)
+        return DrawnCoins(self._source).subset(total, size)
+
+    def refused(self, why: str, error: type[AttackError] = AttackError) -> AttackError:
+        """The error to raise, noted for where the code catches it."""
+        self.noted("private coins")
+        return super().refused(why, error)
+
+    @property
+    def bit_generator(self) -> np.random.BitGenerator:
+        self.noted("private coins (bit_generator)")
+        return self._source.bit_generator
+
+    def spawn(self, n_children: int) -> list[np.random.Generator]:
+        self.noted("private coins (spawn)")
+        return self._source.spawn(n_children)
 
 
 def _drawn(name: str) -> Any:
     def followed(self: _SeenCoins, *where: Any, **options: Any) -> Any:
         value = getattr(super(_SeenCoins, self), name)(*where, **options)
         if isinstance(value, float | int | np.ndarray):
-            return Followed(np.array(value), SEEN, self.noted)
+            return self.followed(np.array(value), SEEN)
         self.noted(f"private coins ({name})")
         return value
 
@@ -337,89 +399,19 @@ for _name in dir(np.random.Generator):
 # ── lines ───────────────────────────────────────────────────────────────────────────────────────────────
 def _note(found: Reading, how: str, frame: FrameType | None, answers: Any = None) -> None:
     """Add the line that reads, or the answers that it got."""
-    one, place = _line(frame, how)
-    if one is None:
+    frame = asking(frame)
+    if frame is not None and not how.startswith(_KEPT) and only_ends_the_run(frame):
         return
+    one, place = (ReadLine("?", 0, how), 0) if frame is None else (_line(frame, how), frame.f_lasti)
     if answers is not None:
         some = np.asarray(answers, dtype=np.float64)
         levels = np.where(np.abs(some) < NOTHING, 0.0, some)
         found.asked.setdefault((one, place), set()).update(
-            [float(np.min(levels)), float(np.max(levels))][: levels.size]
+            [float(np.min(levels)), float(np.max(levels))] if levels.size else []
         )
     elif one not in found.read:
         found.read.append(one)
 
 
-def _line(frame: FrameType | None, how: str) -> tuple[ReadLine | None, int]:
-    """The line of the innermost frame that is an algorithm's, and the place in its code; None for a harmless one."""
-    while frame is not None and not _of_algorithm(frame.f_code):
-        frame = frame.f_back
-    if frame is None:
-        return ReadLine("?", 0, how), 0
-    file, line = frame.f_code.co_filename, frame.f_lineno
-    if line in _harmless_lines(file) and not _may_be_caught(frame):
-        return None, 0
-    return ReadLine(Path(file).name, line, linecache.getline(file, line).strip() or how), frame.f_lasti
-
-
-def _of_algorithm(code: CodeType) -> bool:
-    file = code.co_filename
-    made = file == "<string>" and code.co_name == "__init__"  # by `dataclass`
-    return not made and (is_own(file) or file.startswith(str(PACKAGE / "algorithms")))
-
-
-def _may_be_caught(frame: FrameType | None) -> bool:
-    """Whether an error that is raised here may be caught in a file of an algorithm's."""
-    while frame is not None and frame.f_code.co_filename != _PORT:
-        if is_own(frame.f_code.co_filename) and _catches(frame.f_code.co_filename):
-            return True
-        frame = frame.f_back
-    return False
-
-
-@cache
-def _catches(file: str) -> bool:
-    """Whether a file has a `try`, or a `with` of anything but NumPy's `errstate`."""
-    for node in ast.walk(_tree(file)):
-        if isinstance(node, ast.Try | ast.TryStar | ast.AsyncWith):
-            return True
-        if isinstance(node, ast.With) and not all(
-            isinstance(one.context_expr, ast.Call) and ast.unparse(one.context_expr.func).endswith("errstate")
-            for one in node.items
-        ):
-            return True
-    return False
-
-
-@cache
-def _harmless_lines(file: str) -> frozenset[int]:
-    """Lines of conditions that only end the run: of `assert`, and of `if` whose last statement is a `raise`."""
-    found, own = set[int](), is_own(file)
-    for node in ast.walk(_tree(file)):
-        if isinstance(node, ast.Assert):
-            test: ast.expr = node.test
-        elif isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], ast.Raise):
-            test = node.test
-        else:
-            continue
-        if not own or all(map(_asks_only, ast.walk(test))):
-            found.update(range(test.lineno, (test.end_lineno or test.lineno) + 1))
-    return frozenset(found)
-
-
-def _asks_only(node: ast.AST) -> bool:
-    """Whether part of a condition keeps nothing of what it asks: no name is bound, and only NumPy is called."""
-    if isinstance(node, ast.Call):
-        name = ast.unparse(node.func)
-        return name in ("abs", "all", "any", "bool", "float", "max", "min", "sum") or name.startswith(
-            ("np.", "math.")
-        )
-    return not isinstance(node, ast.NamedExpr | ast.Lambda | ast.Await | ast.Yield | ast.YieldFrom)
-
-
-@cache
-def _tree(file: str) -> ast.Module:
-    try:
-        return ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
-        return ast.Module([], [])
+def _line(frame: FrameType, how: str) -> ReadLine:
+    return line_of(frame.f_code, frame.f_lineno, how)

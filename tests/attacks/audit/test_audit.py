@@ -2,13 +2,15 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from attacks.audit.archive import Archive
+from attacks.audit.audit import _Audit, _not_judged
 from attacks.audit.pair import Pair
-from attacks.audit.verdict import Verdict
+from attacks.audit.verdict import Bound, Verdict
 from netsim import topology
 from netsim.algorithms.planted_faults import HalfNoise, SecondMessage
 from netsim.claims import Adjacency
@@ -155,3 +157,28 @@ def test_the_repr_is_short(refuted):
     assert len(said) < 1200
     assert "turned round" in said
     assert "array" not in said
+
+
+def test_a_release_that_is_hidden_is_judged_by_a_bound_that_grants_it():
+    fine = {"silent": False, "unreliable_from": None, "uncovered": None, "faint": None}
+    hidden = SimpleNamespace(**fine, epsilon=SimpleNamespace(upper=math.inf), dearest=math.inf, granted_from=1.0)
+
+    def why(bound, **other):
+        one = SimpleNamespace(**{**vars(hidden), **other})
+        return _not_judged((one, one), 1.0, True, "", False, bound)
+
+    assert "is sent inside something else" in why(None)
+    assert "is sent inside something else" in why(Bound(1.1, ()))
+    assert why(Bound(0.9, ())) is None
+    assert why(Bound(0.9, ()), silent=True) == "the agent sent nothing"
+
+
+def test_a_pair_that_loses_more_than_a_bound_over_any_data_is_noted():
+    """What the code did is then not what was read: it is consistent with nothing."""
+    under_way = object.__new__(_Audit)
+    under_way.claim, under_way.doors, under_way.repeats = SimpleNamespace(adjacency=ANYTHING), {}, True
+    under_way._bound_over = lambda _: Bound(1.0, ())
+    assert under_way._bound(0.5) == (Bound(1.0, ()), None)
+    assert under_way.repeats
+    assert under_way._bound(2.0)[0] is None
+    assert not under_way.repeats

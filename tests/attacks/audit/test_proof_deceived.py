@@ -1,5 +1,6 @@
 """Code that does at answers, views or coins of some kind what it does at no other: no bound is given for it."""
 
+import copy
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -371,6 +372,27 @@ async def coins_as_numbers(node: Node) -> None:
     await node.exchange(x=node.privatize(g, Laplace(SCALE * scale)))
 
 
+def at_sizes(code: Callable[[Array, Array], Array]) -> Run:
+    """Bare, or longer, where an answer is so long or so short as no other: `code` has the answer and its length."""
+
+    async def bare(node: Node) -> None:
+        g = await node.gradient(node.zeros())
+        await node.exchange(x=noisy(node, code(g, np.sum(np.abs(g), axis=-1, keepdims=True))))
+
+    return bare
+
+
+def shrunk(g: Array, n: Array) -> Array:
+    return g * np.maximum(1.0, 1e-28 / np.maximum(n**2, 1e-80))
+
+
+async def coins_copied(node: Node) -> None:
+    """Bare where one toss is rare, and the same one is not."""
+    g = await node.gradient(node.zeros())
+    first, again = node.coins.random() < 1e-3, copy.deepcopy(node.coins).random() < 1e-3
+    await node.exchange(x=noisy(node, g if again and not first else clip(g)))
+
+
 def in_spite_of(operation: Callable[[Node], object]) -> Run:
     """Bare where this is true of coins, and clipped where it fails."""
 
@@ -400,6 +422,10 @@ def in_spite_of(operation: Callable[[Node], object]) -> Run:
         (in_spite_of(lambda node: 1.0 / (1 + choose(node.coins, range(100))) > 0.99), ANY),
         (in_spite_of(lambda node: divmod(choose(node.coins, range(100)), 100)[1] == 0), ANY),
         (coins_refused, ANY),
+        (coins_copied, ANY),
+        (at_sizes(lambda g, n: np.where(n > 1e15, g, clip(g))), ANY),
+        (at_sizes(lambda g, n: np.where(n > 1e-9, clip(g), 1e12 * g)), ANY),
+        (at_sizes(lambda g, n: shrunk(clip(g), np.minimum(n, BOUND))), ANY),
         (coins_as_numbers, ANY),
         (other_law, ANY),
         (other_law_by_view, ANY),

@@ -1,14 +1,15 @@
 """Every history of private coins: the law of what code makes of them is NumPy's."""
 
+import copy
+import pickle
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import pytest
 
-from attacks.replay.coins import Coins, DrawnCoins, every
+from attacks.replay.coins import Coins, CopiedCoinsError, DrawnCoins, every, from_start
 from netsim.errors import AttackError
 from netsim.node import choose, subset
 
@@ -74,7 +75,7 @@ def test_what_was_seen_of_a_choice_is_its_toss(make: Callable[[], Any]) -> None:
     assert coins.log_chance == pytest.approx(np.log(1 / 2))
 
 
-@pytest.mark.parametrize("copied", [DrawnCoins.copied, deepcopy])
+@pytest.mark.parametrize("copied", [DrawnCoins.copied, from_start])
 def test_a_copy_of_drawn_coins_draws_the_same_from_the_start(copied: Callable[[DrawnCoins], DrawnCoins]) -> None:
     coins = DrawnCoins(np.random.default_rng(7))
     first = [coins.random(), int(choose(coins, (4, 7, 9))), list(subset(coins, 9, 3))]
@@ -113,3 +114,19 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
 def test_coins_without_a_list_of_histories_are_refused(why: str) -> None:
     with pytest.raises(AttackError, match=why):
         list(every(REFUSED[why]))
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda coins: pickle.loads(pickle.dumps(coins))])
+def test_code_that_copies_its_coins_is_refused_and_noted(how: Callable[[Any], Any]) -> None:
+    """Its copy would toss what it tossed before, or what is to be tossed: no history has that."""
+
+    def twice(coins: Any) -> bool:
+        try:
+            return how(coins).random() < 1e-3
+        except AttackError:
+            return False
+
+    with pytest.raises(CopiedCoinsError, match="its private coins are copied"):
+        list(every(twice))
+    with pytest.raises(CopiedCoinsError, match="its private coins are copied"):
+        how(DrawnCoins(np.random.default_rng(0)))

@@ -2,10 +2,12 @@
 
 import bisect
 import contextlib
+import copy
 import functools
 import heapq
 import math
 import operator
+import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from attacks.audit.followed.reading import read_lines, reading
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm, Clip
 from netsim.arrays import Array
-from netsim.mechanisms import Laplace
+from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import Node, choose
 from scenarios.results.audited import audit_result
 from scenarios.stages.worlds import worlds
@@ -130,6 +132,29 @@ def floating(g, *_):
     return 0 * g
 
 
+def warned(g, *_):
+    with warnings.catch_warnings(record=True) as seen:
+        np.exp(g + 700.0)
+    return g if seen else 0 * g
+
+
+def warned_as_an_error(g, *_):
+    with warnings.catch_warnings(), contextlib.suppress(RuntimeWarning):
+        warnings.simplefilter("error")
+        np.exp(g + 700.0)
+        return 0 * g
+    return g
+
+
+def set_to(how):
+    def sets(g, *_):
+        with np.errstate(over=how):
+            np.exp(g + 700.0)
+        return 0 * g
+
+    return sets
+
+
 def into_positional(g, *_):
     largest = np.arange(1.0 * len(g))
     np.max(np.abs(g), -1, largest)
@@ -146,6 +171,78 @@ def walrus(g, *_):
     if (size := float(np.max(np.abs(g)))) > 1e300:
         raise OverflowError
     return g if size == 9.0 else 0 * g
+
+
+def returns_before(g, x, node):
+    if np.max(np.abs(g)) > 9.0:
+        if node.dimension:
+            return g
+        raise OverflowError
+    return 0 * g
+
+
+def beside_an_assert(g, x, node):
+    assert node.dimension; y = g if np.max(np.abs(g)) > 9.0 else 0 * g  # fmt: skip # noqa: E702
+    return y  # noqa: RET504
+
+
+@dataclass
+class Ends:
+    """Iteration that ends, and an attribute that is missing, where a gradient is large."""
+
+    g: Array
+    left: int = 2
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self.left or np.max(np.abs(self.g)) > 9.0:
+            raise StopIteration
+        self.left -= 1
+        return 1.0
+
+    @property
+    def small(self):
+        if np.max(np.abs(self.g)) > 9.0:
+            raise AttributeError
+        return True
+
+
+def kept_by_an_assert(g, *_):
+    kept = defaultdict(float)
+    assert kept[float(np.max(np.abs(g)))] == 0
+    return g if max(kept) > 9.0 else 0 * g
+
+
+def written_by_an_assert(g, *_):
+    largest = np.arange(1.0 * len(g))
+    assert np.all(np.isfinite(np.max(np.abs(g), axis=-1, out=largest)))
+    return g if largest[0] > 9.0 else 0 * g
+
+
+def left_by_finally(g, *_):
+    for y in (0 * g, g):
+        try:
+            assert np.max(np.abs(g)) > 9.0
+        finally:
+            continue  # noqa: B012
+        return y
+    return 0 * g
+
+
+def put(g, x, node):
+    flag = np.zeros_like(node.zeros())
+    flag.put(0, 1.0)
+    return g if flag[0, 0] and digits(g) == RARE else 0 * g
+
+
+def buffered(g, *_):
+    try:
+        numbers = memoryview(g)
+    except TypeError:
+        return 0 * g
+    return g if numbers[0, 0] > 9.0 else 0 * g
 
 
 def through_python(g, *_):
@@ -209,9 +306,26 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "a check that is caught": caught,
     "an error of the linear algebra": linalg,
     "an error of a ufunc": floating,
+    "a warning": warned,
+    "a warning that is an error": warned_as_an_error,
+    **{f"errors that {how}": set_to(how) for how in ("warn", "print", "log")},
     "a positional out": into_positional,
+    "a draw": lambda g, x, node: node.privatize(0 * g, Gaussian(1.0), None, np.sum(g[:1, 0]) // 9),
     "ufunc.at": into_at,
     "walrus": walrus,
+    "a return before the error": returns_before,
+    "a line with an assert": beside_an_assert,
+    "the end of an iteration": lambda g, x, node: sum(Ends(g)) * g,
+    "hasattr": lambda g, x, node: hasattr(Ends(g), "small") * g,
+    "a table in an assert": kept_by_an_assert,
+    "an out in an assert": written_by_an_assert,
+    "an error that a finally drops": left_by_finally,
+    "a public array in place": put,
+    "a buffer": buffered,
+    "a type": lambda g, x, node: g if isinstance(g[0, 0], float) and digits(g) == RARE else 0 * g,
+    "a class": lambda g, x, node: g if type(g) is np.ndarray and digits(g) == RARE else 0 * g,
+    "a scalar": lambda g, x, node: g if np.isscalar(g[0, 0]) and digits(g) == RARE else 0 * g,
+    "an identity": lambda g, x, node: g if np.asarray(g) is g and digits(g) == RARE else 0 * g,
     "a function of Python's": through_python,
     "how many": lambda g, x, node: g * len(np.where(g > 9.0)[0]),
     "repeats": lambda g, x, node: g * len(np.repeat(g, repeats=1 + hit(g)[:, 0], axis=0)),
@@ -291,6 +405,29 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
 }
 
 
+@contextlib.contextmanager
+def timed():
+    yield
+
+
+def without_warnings(g, *_):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return g / np.maximum(1.0, np.linalg.norm(g, axis=-1, keepdims=True))
+
+
+def in_a_block(g, *_):
+    y = 0 * g
+    with timed(), np.errstate(over="ignore"):
+        assert np.all(np.isfinite(g))
+    try:
+        if float(np.max(np.abs(g))) > 1e30:
+            raise OverflowError(f"it diverges: {g[0]}")
+    finally:
+        y += 0.0
+    return y
+
+
 def fresh_buffer(g, *_):
     kept = [g, 2.0 * g]
     kept.append(0.5 * kept[-1])
@@ -303,6 +440,8 @@ QUIET: dict[str, Callable[[Array, Array, Node], Any]] = {
     "types": lambda g, x, node: g.astype(np.float64) if g.dtype == np.float64 else 0 * g,
     "a list of gradients": fresh_buffer,
     "what ends a run": checked,
+    "warnings that are not shown": without_warnings,
+    "what ends a run, in a block that catches nothing": in_a_block,
     "rows of a buffer": filled,
     "clip": lambda g, x, node: Clip(1.0, "l2")(g),
     "coins": lambda g, x, node: g * (choose(node.coins, [1, 2]) - 1.5),
@@ -310,9 +449,7 @@ QUIET: dict[str, Callable[[Array, Array, Node], Any]] = {
     "iteration": lambda g, x, node: np.stack([row - row.mean() for row in g]),
     "in place": lambda g, x, node: np.multiply(g.copy(), 2.0, out=g.copy()),
     "the largest of noisy numbers": largest,
-    "levels that are reached": lambda g, x, node: (
-        np.round(g, 1) + np.sign(g) + np.maximum(np.tanh(g), np.tanh(np.roll(g, 1)))
-    ),
+    "levels that are reached": lambda g, x, node: np.round(g, 1) + np.sign(g),
     "what is never 0": lambda g, x, node: g * np.exp(-0.1 * g**2) / (1 + np.abs(np.sin(g))),
     "quotient and rest": lambda g, x, node: np.divmod(x, 0.1, out=(node.zeros(), None))[1],
 }
@@ -335,6 +472,34 @@ def test_a_line_that_decides_is_named(how):
 @pytest.mark.parametrize("how", QUIET)
 def test_a_line_that_does_not_is_not(how):
     assert lines(QUIET[how]) == ()
+
+
+def test_values_that_tell_followed_numbers_from_plain_ones_are_named():
+    """No line that a run would not pass is passed, and something else is sent."""
+    found = lines(lambda g, x, node: [g, 2.0 * g][type(g) is np.ndarray])
+    assert [one.line for one in found] == [0]
+    assert "tells a followed value from an array" in str(found[0])
+
+
+@dataclass(frozen=True)
+class Ascends(Algorithm):
+    """Climbs until the gradient is large, which a random one never is."""
+
+    async def run(self, node: Node) -> None:
+        x, gradient = node.zeros(), await node.gradient(node.zeros())
+        while np.max(np.abs(gradient)) < 1e3:
+            x = x + 1.0 + gradient
+            gradient = await node.gradient(x)
+        node.broadcast(x=node.privatize(x, Laplace(1.0)))
+        node.estimate(x)
+
+
+def test_a_loop_that_random_answers_never_end_is_read_for_a_while(monkeypatch):
+    monkeypatch.setattr("attacks.audit.followed.reading._QUERIES", 16)
+    simulation, pair = quadratic_world(Ascends())
+    one = worlds(simulation, pair.agent, pair.hypotheses[1], 2)(0, 0).replica(0)
+    found = reading(one.recording(pair.agent))
+    assert [line.code for line in found.read] == ["while np.max(np.abs(gradient)) < 1e3:"]
 
 
 def window(g, *_):
@@ -404,6 +569,8 @@ UNLISTED = {
     "a mask": lambda node: np.maximum(node.coins.exponential() - 12.0, 0.0),
     "a uniform one as a number": lambda node: (10 * node.coins.random()) // 1 == 9.0,
     "a shuffled deck": lambda node: shuffled(node) * node.coins.normal(),
+    "a copy of them": lambda node: copy.deepcopy(node.coins).random() < 1e-3,
+    "their generator": lambda node: 1.0 * (np.random.Generator(node.coins.bit_generator).normal() > 5.0),
 }
 
 
