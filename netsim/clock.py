@@ -620,7 +620,7 @@ def run(main: Coroutine[Any, Any, T], *, loop: VirtualLoop | None = None, debug:
     """Run a coroutine in virtual time and return its result; works inside a notebook's running loop.
 
     The first error is the one that is raised: what goes wrong while the rest shuts down is added to it as a
-    note. Ctrl-C cancels the main task, then raises `KeyboardInterrupt`; where an agent never waits, it raises at once.
+    note. Ctrl-C cancels the main task, then raises `KeyboardInterrupt`; it also ends an agent that never waits.
     """
     own = loop if loop is not None else VirtualLoop()
     with outer_loop_hidden(), _old_objects_set_aside():

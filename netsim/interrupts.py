@@ -58,9 +58,9 @@ _UNHEARD = 1.0
 
 @contextmanager
 def cancelled_by_interrupts(task: asyncio.Task[Any], loop: asyncio.AbstractEventLoop) -> Generator[None]:
-    """Within, the first Ctrl-C cancels the main task, and is a `KeyboardInterrupt` once that has ended; the next one is
-    raised wherever the program is. So is the first where the loop does not get to it: a callback that never ends, an
-    endless loop of an agent's, would not be cancelled.
+    """Within, the first Ctrl-C cancels the main task, and is a `KeyboardInterrupt` once that has ended; the next one
+    is raised wherever the program is. So is the first where the loop does not get to it: a callback that never ends,
+    an endless loop of an agent's, would not be cancelled.
     """
     if _handlers().get(signal.SIGINT) is not signal.default_int_handler:
         yield

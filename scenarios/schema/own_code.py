@@ -27,6 +27,7 @@ from netsim.files import check_regular
 from scenarios.files import CODE_LISTENERS
 
 OURS = ("netsim", "attacks", "scenarios")
+_PACKAGES = tuple(Path(__file__).parents[2] / name for name in OURS)
 Sources = Mapping[Path, bytes]
 
 
@@ -438,14 +439,16 @@ def add_place(error: BaseException) -> str:
     return note
 
 
-def at_work(frame: FrameType | None) -> str:
-    """FILE:LINE where a file of the user's that was loaded here is at work in this frame or one that called it; ""
-    where netsim is, which that file may have called."""
-    netsim = Path(__file__).parents[2]
+def at_work(frame: FrameType | None, algorithm: Algorithm) -> str:
+    """FILE:LINE where a file of the user's that was loaded here, or that has this algorithm, is at work in this frame
+    or one that called it; "" where netsim is, which that file may have called."""
+    of_run = inspect.unwrap(type(algorithm).run).__code__.co_filename
     for one, line in traceback.walk_stack(frame):
-        if _is_loaded(one.f_code.co_filename):
-            return f"{Path(one.f_code.co_filename).name}:{line}, in {one.f_code.co_name}"
-        if Path(one.f_code.co_filename).is_relative_to(netsim):
+        file = Path(one.f_code.co_filename)
+        ours = any(file.is_relative_to(folder) for folder in _PACKAGES)
+        if _is_loaded(str(file)) or (not ours and str(file) == of_run):
+            return f"{file.name}:{line}, in {one.f_code.co_name}"
+        if ours:
             break
     return ""
 
