@@ -230,6 +230,7 @@ class _Order:
         from netsim.transcript.imported import read
         from netsim.transcript.stored import write_records
         from scenarios.files.folders import whole
+        from scenarios.stages.names import check_names
 
         columns = dict[str, str]()
         for one in self.columns:
@@ -237,7 +238,10 @@ class _Order:
             if not (name and equals and column):
                 raise ScenarioError("--column", one, "no such pair", "NAME=COLUMN, such as sender=src")
             columns[name] = column
-        rows = read(file, columns, subject.simulation.public(), experiment.topology.labels)
+        simulation = subject.simulation
+        altered = bool(simulation.network.active_adversaries or simulation.timing.forgetful)
+        rows = read(file, columns, simulation.public(), experiment.topology.labels, altered=altered)
+        check_names(rows, simulation, columns, str(file))
         replicas = next((len(value) for row in rows for value in row.values.values()), 1)
         made = (self.out or file.parent) / f"{file.stem}-imported.parquet"
         made.parent.mkdir(parents=True, exist_ok=True)
