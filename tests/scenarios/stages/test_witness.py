@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import library
 from scenarios.schema.load import expanded, parse, validated
+from scenarios.stages import witness
 from scenarios.stages.witness import Audited, confirm, file_of, make, save
 from scenarios.stages.witness_file import WitnessFile, fingerprint
 from scenarios.stages.worlds import worlds
