@@ -277,7 +277,9 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
     lines = [f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(visible(one))}" for one in words]
     if isinstance(error, MemoryError):
         lines.append(f"it takes more than the {shown(allowed())} that are allowed here: less of it, or --memory")
-    if full:
+    if full and error.errno == errno.EROFS:
+        lines.append("the file system is read-only: nothing can be written there; write elsewhere")
+    elif full:
         lines.append("what was written before is kept; make room, and give the same command again")
     lines += map(escape, getattr(error, "__notes__", []))
     if len(words) > 1:

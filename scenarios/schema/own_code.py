@@ -377,6 +377,9 @@ def _check(place: str, found: type[Algorithm]) -> None:
     name = found.__name__
     if missing := sorted(cast("frozenset[str]", getattr(found, "__abstractmethods__", frozenset[str]()))):
         raise ScenarioError(FIELD, place, f"{name} does not define {', '.join(missing)}", "async def run(self, node)")
+    if inspect.isasyncgenfunction(found.run) or inspect.isgeneratorfunction(found.run):
+        why = f"{name}.run has a `yield`, and is a generator"
+        raise ScenarioError(FIELD, place, why, "async def run(self, node) without a yield; node.estimate(x) tells x")
     if not inspect.iscoroutinefunction(found.run):
         raise ScenarioError(FIELD, place, f"{name}.run is no coroutine", "async def run(self, node)")
     annotations: Mapping[str, object] = inspect.get_annotations(found)

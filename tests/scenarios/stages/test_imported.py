@@ -161,6 +161,14 @@ def test_two_copies_of_one_exchange_that_differ_are_refused(home):
     assert "other values than in line 2: both are of exchange 0 of agent " in done.output.replace("\n", "")
 
 
+def test_a_folder_that_cannot_be_written_is_said_before_anything_is_attacked(home):
+    (home / "a-file").touch()
+    for what in ([home / "run"], [home / "lines.jsonl", "--scenario", home / "home.yaml"]):
+        done = cli("attack", *what, "--out", home / "a-file", ends=2)
+        assert "a-file': cannot be written (File exists); allowed: a folder to write to" in done.output
+        assert "inferring" not in done.output
+
+
 def test_messages_of_neither_world_have_no_loss(home):
     path, columns = written(home, "few.csv", keep=lambda row: row["number"] == 0 or row["sender"] == 0)
     report, _ = attacked(home, path, *columns)
