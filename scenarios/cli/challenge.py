@@ -22,7 +22,7 @@ from scenarios.render.terminal import (
     cannot_write,
     console,
     fail,
-    fitted,
+    stacked,
     line,
     print_error,
     program,
@@ -144,18 +144,18 @@ def _list(folder: Path, as_json: bool) -> NoReturn:
         write_document({"challenges": rows, "sheet": done})
         raise typer.Exit(DONE)
     columns = [
-        Column("", [str(k) for k in range(1, len(CHALLENGES) + 1)], right=True, whole=True),
-        Column("challenge", [f"[bold]{one.name}[/]" for one in CHALLENGES], whole=True),
-        Column("level", [str(one.level) for one in CHALLENGES], right=True, spared=2),
-        Column("title", [escape(one.title) for one in CHALLENGES], at_least=12),
+        Column("    challenge", [f"{k:2}  [bold]{one.name}[/]" for k, one in enumerate(CHALLENGES, 1)], whole=True),
+        Column("level", [str(one.level) for one in CHALLENGES], right=True, whole=True),
     ]
     if standings is not None:
         columns += [
             Column("", ["solved" if one.solved else "" for one in standings], whole=True),
-            Column("hints", [str(one.hints or "") for one in standings], right=True, spared=1),
-            Column("wrong", [str(one.wrong or "") for one in standings], right=True, spared=1),
+            Column("hints", [str(one.hints or "") for one in standings], right=True, whole=True),
+            Column("wrong", [str(one.wrong or "") for one in standings], right=True, whole=True),
         ]
-    console.print(fitted(columns, console))
+    columns.append(Column("title", [escape(one.title) for one in CHALLENGES], at_least=12))
+    for table in stacked(columns, console):
+        console.print(table)
     if sheet is not None:
         line(_words(sheet))
     else:

@@ -181,6 +181,13 @@ def course(tmp_path_factory):
     return folder
 
 
+def test_a_narrow_list_is_several_tables_none_of_them_cut(course, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = netsim("--out", course).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert {"level", "hints", "wrong", "title", "solved"} <= set(" ".join(lines).split())
+
+
 def test_a_student_s_way_is_on_the_sheet(course):
     sheet = Sheet.read(course / "sheet.json")
     assert [one.event for one in sheet.entries] == ["posed", "hint", "wrong", "solved", "posed"]
