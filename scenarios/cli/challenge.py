@@ -22,11 +22,11 @@ from scenarios.render.terminal import (
     cannot_write,
     console,
     fail,
-    stacked,
     line,
     print_error,
     program,
     remark,
+    stacked,
     visible,
     write_document,
 )
