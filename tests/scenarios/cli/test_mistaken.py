@@ -203,6 +203,8 @@ MISTAKES = {
     ),
     "a text to trace": ("trace notes.txt", 2, "nor a transcript; give transcript-….parquet or ….spool of a results "),
     "a generator": ("audit yields.py -o rounds=1", 2, "TwoExchanges.run has a `yield`, and is a generator; "),
+    "a word for a whole number": ("sweep sweep.yaml --jobs many", 2, "'many' is no whole number"),
+    "a word for a number": ("audit mine.py --epsilon two", 2, "'two' is no number"),
     "a transcript of one of several": (
         "attack ones.csv --scenario private-descent", 2,
         "ScenarioError: --algorithm: missing: whose transcript it is; allowed: plain descent, private descent, ",
