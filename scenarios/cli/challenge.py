@@ -198,6 +198,7 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, live: bo
         return sheet.begun(out, student, key) if there is None else there
 
     begun()  # what is refused leaves no folder
+    before = (out / name / folder.FILE).exists()
     out.mkdir(parents=True, exist_ok=True)
     places = (out, *(out / one.name for one in chosen))
     with held(out, f"netsim challenge {name}", drafts=places):
@@ -211,7 +212,7 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, live: bo
         line(visible(f"{chosen[0].title}\n\n{one.question}\n"))
         files = [*(f"{each}.parquet" for each in one.recordings), "public.yaml", folder.README]
         files += [folder.CAPTURE] if (out / name / folder.CAPTURE).exists() else []
-        line(f"In {out / name}: {', '.join(files)}", whole=True)
+        line(f"In {out / name}{', which was there before' * (before and not live)}: {', '.join(files)}", whole=True)
         place = "" if out == Path(FOLDER) else f" --out {shlex.quote(str(out))}"
         line(f"Answer:  {program()} challenge {name}{place} --answer …   ({visible(one.form)})", whole=True)
         line(f"Hints:   {program()} challenge {name}{place} --hint   ({len(chosen[0].hints)}, counted)", whole=True)
