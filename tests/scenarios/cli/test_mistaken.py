@@ -305,6 +305,7 @@ def test_a_mistake_in_own_code_is_said_once_with_its_line(name, tmp_path, monkey
     line = text[: text.index(after)].count("\n") + 1
     places = f"own.py:{line}: ", f"own.py:{line}, in run: ", f"line {line} of own.py"
     assert sum(map(done.output.count, places)) == 1
+    assert "interrupted" not in done.output
     assert "Traceback" not in done.output
 
 
