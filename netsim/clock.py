@@ -42,6 +42,7 @@ import simpy
 from simpy.core import SimTime
 
 from netsim.errors import DeadlockError, SimulationError, StalledError, UnsupportedError
+from netsim.interrupts import cancelled_by_interrupts
 
 T = TypeVar("T")
 
@@ -619,13 +620,15 @@ def run(main: Coroutine[Any, Any, T], *, loop: VirtualLoop | None = None, debug:
     """Run a coroutine in virtual time and return its result; works inside a notebook's running loop.
 
     The first error is the one that is raised: what goes wrong while the rest shuts down is added to it as a
-    note. Ctrl-C cancels the main task, then raises `KeyboardInterrupt`.
+    note. Ctrl-C cancels the main task, then raises `KeyboardInterrupt`; it also ends an agent that never waits.
     """
     own = loop if loop is not None else VirtualLoop()
     with outer_loop_hidden(), _old_objects_set_aside():
         runner = asyncio.Runner(loop_factory=lambda: own, debug=debug)
         try:
-            result = runner.run(main)
+            task = runner.get_loop().create_task(main)
+            with cancelled_by_interrupts(task, own):
+                result = own.run_until_complete(task)
         except BaseException as first:
             _close(runner, own, first)
             raise

@@ -1,6 +1,7 @@
 """Signals that stop a command: what becomes of them where it must not be stopped just then, or not twice."""
 
 import _thread
+import asyncio
 import inspect
 import signal
 import sys
@@ -49,6 +50,55 @@ def stopped_once() -> Generator[None]:
 
     with _handled(former, stop):
         yield
+
+
+_UNHEARD = 1.0
+"""Seconds after which an interrupt comes again that its loop has not got to."""
+
+
+@contextmanager
+def cancelled_by_interrupts(task: asyncio.Task[Any], loop: asyncio.AbstractEventLoop) -> Generator[None]:
+    """Within, the first Ctrl-C cancels the main task, and is a `KeyboardInterrupt` once that has ended; the next one
+    is raised wherever the program is. So is the first where the loop does not get to it: a callback that never ends,
+    an endless loop of an agent's, would not be cancelled.
+    """
+    if _handlers().get(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    heard, from_here = threading.Event(), threading.Event()
+    repeaters, main = list[threading.Thread](), threading.get_ident()
+
+    def repeat() -> None:
+        while not heard.wait(_UNHEARD):  # more than once: code may catch everything
+            from_here.set()
+            if hasattr(signal, "pthread_kill"):  # a real signal also ends a sleep
+                signal.pthread_kill(main, signal.SIGINT)
+            else:
+                _thread.interrupt_main()
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        repeated = from_here.is_set()
+        from_here.clear()
+        if not repeaters and not task.done():
+            task.cancel()
+            loop.call_soon_threadsafe(heard.set)
+            repeaters.append(threading.Thread(target=repeat, daemon=True))
+            repeaters[0].start()
+        elif not (repeated and heard.is_set()):
+            signal.default_int_handler(number, frame)
+
+    try:
+        with _handled({signal.SIGINT: signal.default_int_handler}, interrupted):
+            try:
+                yield
+            finally:
+                heard.set()
+                for one in repeaters:
+                    one.join()
+    except asyncio.CancelledError:
+        if repeaters and task.uncancel() == 0:
+            raise KeyboardInterrupt from None
+        raise
 
 
 _AGAIN = 0.05

@@ -28,6 +28,7 @@ from netsim.problems.minimizers import TOLERANCE
 from netsim.problems.modelled import Modelled
 from netsim.problems.objective import half_square, times
 from netsim.problems.problem import Problem
+from netsim.shown import Shown
 
 Counts: TypeAlias = NDArray[np.int64]
 """Whole numbers, one for each round or activation."""
@@ -89,7 +90,7 @@ class Counted(Protocol):
     queries: int
 
 
-class Metrics:
+class Metrics(Shown):
     """Relative errors ‖x − x*‖/‖x⁰ − x*‖ (absolute where x* = x⁰) of every estimate, and the facts that the measures
     of the run are made of; x⁰ is `start`, (dimension,), or 0.
 
@@ -132,6 +133,11 @@ class Metrics:
         self._of = [0] * problem.agents
         self._latest = np.zeros((*self._shape, problem.agents)) if walk else None
         self._newest: Array | None = None
+
+    def facts(self) -> dict[str, object]:
+        last = float(np.median(self.errors[-1])) if self.errors else None
+        each = "activations" if self.walk else "rounds"
+        return {"estimates": len(self.errors), "of": each, "agents": len(set(self.agents)), "last error": last}
 
     def closed(self, time: float, agent: int, x: Array) -> None:
         """An agent closed a round or an activation with the estimate x (replicas, dimension), kept as it is."""

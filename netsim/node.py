@@ -291,6 +291,8 @@ def choose(coins: np.random.Generator, options: Sequence[int]) -> int:
 
 def subset(coins: np.random.Generator, total: int, size: int) -> Sequence[int]:
     """So many of range(total), uniformly, each once and ascending: a batch of records. Hand it on as it is."""
+    if size > total:
+        raise ProtocolError(f"subset(coins, {total}, {size}): {size} of {total}, each once, are too many")
     return (coins if isinstance(coins, Coins) else Coins(coins.bit_generator)).subset(total, size)
 
 

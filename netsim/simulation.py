@@ -295,7 +295,12 @@ class _Execution:
         if self.going and self._stop_if_over():
             return "the run is over"
         gone = [i for i, activity in self.activities.items() if activity.is_gone(self.environment.now)]
-        return "; ".join([*(f"agent {i} is down for good" for i in gone[:8]), self.network.waiting(), *self._place()])
+        wanted = {j for inbox in self.network.inboxes for j in inbox.waited_for()}
+        returned = sorted(j for j in wanted if self.tasks[j].done())
+        named = f"agent{'s' * (len(returned) > 1)} {', '.join(map(str, returned[:8]))}{', …' * (len(returned) > 8)}"
+        left = [f"{named} {'have' if len(returned) > 1 else 'has'} returned from run()"] * bool(returned)
+        down = [f"agent {i} is down for good" for i in gone[:8]]
+        return "; ".join([*down, *left, self.network.waiting(), *self._place()])
 
     def _place(self) -> list[str]:
         """The line at which the first agent that waits does so, where it is of somebody's own code, and how a walk is

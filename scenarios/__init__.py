@@ -74,7 +74,8 @@ def run(
     expect(scenario, "scenario", str | Path | Kind)
     chosen = load(scenario, *options) if isinstance(scenario, str | Path) else scenario.with_options(*options)
     place = Path("results") / chosen.name / datetime.now().strftime("%Y%m%d-%H%M%S")
-    return run_study(chosen, place if folder is None else Path(folder), jobs=jobs, page=page)
+    place = place if folder is None else Path(folder)
+    return run_study(chosen, place, jobs=jobs, page=page).at(place)
 
 
 def audit(

@@ -12,6 +12,7 @@
     classifier     trained scores of transcripts  trained      their place in an audit
     views          links, nodes and coalitions
     conformance    whether a program that took an agent's place follows the algorithm
+    deviation      whether private data enter its messages in another size, and which size would be found
 
 `scenarios` knows files and folders, and nothing in here does.
 """

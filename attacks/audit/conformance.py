@@ -2,19 +2,22 @@
 
 The algorithm's own code is replayed on what passed the agent's door, with the agent's own data. What carries no noise
 has to be equal, up to rounding. What carries noise tells the noise, which has to follow the law that the algorithm
-declares: a program that forgets it, scales it or repeats it is found by the tests of `NoiseCheck`.
+declares: a program that forgets it, scales it or repeats it is found by the tests of `NoiseCheck`. Whose private data
+enter in another size, by another step, is found by the test of `attacks.audit.deviation`, which says of what size.
 
 A program of somebody else's draws its own private coins, which nobody else knows. Whom a message goes to is seen;
 where coins decide anything else, the replay ends, and only what was sent before can tell against the program.
 """
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self, cast
 
 import numpy as np
 
-from attacks.audit.loss.noise_check import NoiseCheck, NoiseScores
+from attacks.audit.deviation import POWER, deviation_test
+from attacks.audit.loss.noise_check import ALPHA, NoiseCheck, NoiseScores
 from attacks.replay import Hypothesis, Release, replay
 from attacks.replay.coins import DrawnCoins, Unseen
 from attacks.replay.recorded import EndOfRecord
@@ -41,6 +44,9 @@ class Conformance:
     p_value: float | None = None
     """Bonferroni's, of all tests of the noise; none without noise. A faithful program is below `ALPHA` with that
     probability at most."""
+    detects: float | None = None
+    """How many times as large what the data add to noisy messages would have to be to be found with probability
+    `POWER`; None where no size would be found, or nothing has noise."""
 
 
 def conformance(
@@ -50,7 +56,7 @@ def conformance(
 
     `coins` are the agent's private coins from their start; None: it drew its own, and nobody else knows them.
     """
-    unknown = UnknownCoins()
+    unknown, start = UnknownCoins(), deepcopy(coins)
     try:
         found = replay(view, agent, own, unknown if coins is None else coins)
     except TranscriptError as error:
@@ -66,19 +72,38 @@ def conformance(
             why = f"message {one.message}: {one.name!r} is off by {show(one.difference)}, and no noise protects it"
             return Conformance(agent, False, why, one.message)
     noisy = [one for one in found.releases if np.any(one.stddev > 0)]
-    check = NoiseCheck.of([NoiseScores.of(noisy, [np.zeros_like(one.value) for one in noisy])])
+    law = NoiseCheck.of([NoiseScores.of(noisy, [np.zeros_like(one.value) for one in noisy])])
+    size = deviation_test(view, agent, found.releases, UnknownCoins() if coins is None else start)
+    check = NoiseCheck((*law.p_values, *(() if size.p is None else (size.p,))))
     numbers = sum(one.value.size for one in noisy)
     p = check.p if numbers else None
     if not check.passed:
         shown = f"p = {show(check.p, 1)}" if check.p else "p < 1e-300"
-        why = "there is no noise" if all(map(_silent, noisy)) else "the noise has another law than the algorithm's"
+        why = "the noise has another law than the algorithm's"
+        if all(map(_silent, noisy)):
+            why = "there is no noise"
+        elif size.p is not None and size.p <= min(law.p_values):
+            why = "what its data add to its messages has another size than the algorithm's"
         return Conformance(agent, False, f"{why} ({shown}, {numbers} numbers)", sent, numbers, p)
     if found.departure is not None:
         before = f"the {sent} sent before that are the algorithm's" if sent else "nothing was sent before that"
         why = f"after that its messages depend on private coins, which nobody else knows; {before}"
         return Conformance(agent, None, why, sent, numbers, p)
-    return Conformance(
-        agent, True, f"every message is the algorithm's{', and its noise' * bool(numbers)}", sent, numbers, p
+    if not numbers:
+        return Conformance(agent, True, "every message is the algorithm's", sent)
+    detects = size.detects(ALPHA / len(check.p_values))
+    return Conformance(agent, True, _as_far_as(detects), sent, numbers, p, detects)
+
+
+def _as_far_as(detects: float | None) -> str:
+    """What the tests of the noise say, and what they would not have found."""
+    found = "its messages, and the law of its noise, are the algorithm's"
+    if detects is None:
+        return f"{found}; another size of what its data add to them would not have been found"
+    times = show(detects)
+    return (
+        f"{found}; had its data added {times} times as much to them, that would have been found ({POWER:.0%}); less "
+        "may hide in the noise"
     )
 
 

@@ -203,7 +203,8 @@ class RecordedNode(ABC):
             self._depart(f"sends {kind} message {number} to {_whom(to)}, not to {_whom(row.receiver)}")
             raise EndOfRecord
         if values.keys() != row.values.keys():
-            self._depart(f"sends {_fields(values)} in {kind} message {number}, not {_fields(row.values)}")
+            what = f"sends {_fields(values)} in {kind} message {number}, not {_fields(row.values)}"
+            self._depart(what, tuple(values))
             raise EndOfRecord
         self._counts[kind] += 1
         self._unsent -= 1
@@ -220,8 +221,8 @@ class RecordedNode(ABC):
             return to.settle(receiver)
         return to == receiver
 
-    def _depart(self, what: str) -> None:
-        self.departure = Departure(self.sent, what)
+    def _depart(self, what: str, names: tuple[str, ...] | None = None) -> None:
+        self.departure = Departure(self.sent, what, names)
 
     @abstractmethod
     def _seen(self, row: Record) -> None:

@@ -219,10 +219,14 @@ class Sending(NamedTuple):
 
 
 class Departure(NamedTuple):
-    """Place where the code, under this hypothesis, sends another `message` than was sent: `what` it does instead."""
+    """Place where the code, under this hypothesis, sends another `message` than was sent: `what` it does instead.
+
+    `names`: those of the values that it sends there, where they are others; None where they are not.
+    """
 
     message: int
     what: str
+    names: tuple[str, ...] | None = None
 
 
 @dataclass

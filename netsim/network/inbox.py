@@ -174,12 +174,17 @@ class Inbox:
         """Nobody waits here any more: the agent was stopped. What has arrived stays."""
         self._wait = None
 
+    def waited_for(self) -> tuple[int, ...]:
+        """The agents that a message is waited for from; none where the agent does not wait here."""
+        if self._wait is None or self._wait.done:
+            return ()
+        return tuple(self.neighbors) if self._wanted is None else self._missing(self._wanted)
+
     def waits_for(self) -> str | None:
         """A sentence for a deadlock's message, or None if the agent does not wait here."""
         if self._wait is None or self._wait.done:
             return None
-        what = "any message" if self._wanted is None else f"exchange {self._wanted}"
-        ids = self.neighbors if self._wanted is None else self._missing(self._wanted)
+        what, ids = "any message" if self._wanted is None else f"exchange {self._wanted}", self.waited_for()
         agents = "agent" if len(ids) == 1 else "agents"
         return f"agent {self.owner} waits for {what} from {agents} {', '.join(map(str, ids))}"
 

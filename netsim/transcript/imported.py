@@ -25,7 +25,7 @@ from netsim.files import MOST_BYTES, check_regular, parse_json
 from netsim.readers.deployed.capture import rebuilt
 from netsim.transcript import pcapng
 from netsim.transcript.frames import HEAD, KINDS
-from netsim.transcript.message import COLUMNS, EVERYBODY, HEADER_BYTES, LARGEST, LEAST, WORDS, Record
+from netsim.transcript.message import COLUMNS, EVERYBODY, HEADER_BYTES, LARGEST, LEAST, WORDS, Record, Values
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".pcapng")
 """Names of files that `read` takes."""
@@ -36,11 +36,19 @@ _NUMBERED = r"{}[._\[]?(\d+)\]?"
 """Columns that hold a vector together: w0, w.0, w_0, w[0]."""
 
 
-def read(path: Path, columns: Mapping[str, str], public: PublicKnowledge, agents: Sequence[str] = ()) -> list[Record]:
+def read(
+    path: Path,
+    columns: Mapping[str, str],
+    public: PublicKnowledge,
+    agents: Sequence[str] = (),
+    *,
+    altered: bool = False,
+) -> list[Record]:
     """The rows of a file, in order of time; values are (replicas, dimension).
 
     `columns`: from a name of `COLUMNS`, or of a value that messages carry, to the file's column; `agents` names the
-    agents where the file has names. You get a `ScenarioError` with the file, line and column of what is no such row.
+    agents where the file has names; `altered`: whether copies of one message may differ, since somebody alters them.
+    You get a `ScenarioError` with the file, line and column of what is no such row, or contradicts another one.
     """
     try:
         check_regular(path, MOST_BYTES)
@@ -50,7 +58,7 @@ def read(path: Path, columns: Mapping[str, str], public: PublicKnowledge, agents
     except (OSError, ValueError) as error:
         raise ScenarioError("file", str(path), f"cannot be read ({error})", "a text file in UTF-8") from None
     rows = _objects(path, text) if path.suffix in (".jsonl", ".ndjson") else _cells(path, text)
-    reader = _Reader(path, columns, public, agents, Counter(), set())
+    reader = _Reader(path, columns, public, agents, altered, Counter(), set(), {})
     found = sorted([reader.record(row, line) for line, row in rows], key=attrgetter("time"))
     if not found:
         raise ScenarioError("file", str(path), "has no row", "a packet a row")
@@ -95,9 +103,12 @@ class _Reader:
     columns: Mapping[str, str]
     public: PublicKnowledge
     agents: Sequence[str]
+    altered: bool
     counts: Counter[tuple[object, ...]]
     replicas: set[int]
     """How many there are: one number, once a row had values."""
+    copies: dict[tuple[object, ...], tuple[int, Values]]
+    """Of each exchange of a sender the line where it is first, and its values: every neighbor gets the same."""
 
     def record(self, row: Row, line: int) -> Record:
         """One row. Its columns that are nowhere in `COLUMNS` and of no map are values in JSON lines alone."""
@@ -120,7 +131,20 @@ class _Reader:
         known.setdefault("size", HEADER_BYTES + sum(8 * value.shape[1] for value in values.values()))
         self.counts[whose] += 1
         self.counts[()] += 1
+        if known["kind"] == "exchange" and values and not self.altered:
+            self._check_copy(known["sender"], known["number"], values, line)
         return Record(**known, values=values)
+
+    def _check_copy(self, sender: int, number: int, values: Values, line: int) -> None:
+        """A `ScenarioError` where another copy of the same exchange has other values."""
+        first, others = self.copies.setdefault((sender, number), (line, values))
+        names = values.keys() | others.keys()
+        apart = [one for one in names if not np.array_equal(values.get(one, ()), others.get(one, ()), equal_nan=True)]
+        if apart:
+            column, given = self.columns.get(min(apart), min(apart)), np.asarray(values.get(min(apart), ())).tolist()
+            why = f"other values than in line {first}: both are of exchange {number} of agent {sender}"
+            allowed = "the same to every neighbor; a column `number`, where rows are missing or in another order"
+            raise self._of_column(f"column {column!r}", given, why, allowed, line)
 
     def _check_columns(self, row: Row) -> None:
         """A `ScenarioError` for a column of the map that the first row has not, and for no transcript."""

@@ -213,7 +213,8 @@ class StreamedTranscript:
             source = _ParquetFile.open(path) if begins == b"PAR1" else _StreamFile.open(path)
         except (OSError, ValueError, KeyError, TypeError, EOFError, pa.ArrowException) as error:
             empty = "" if begins else " (an empty file)"
-            raise TranscriptError(f"{path}: neither a spool nor a transcript{empty}") from error
+            allowed = "give transcript-….parquet or ….spool of a results folder"
+            raise TranscriptError(f"{path}: neither a spool nor a transcript{empty}; {allowed}") from error
         return cls(path, source.replicas, source.fields, source.dropped, source.note, source)
 
     def select(

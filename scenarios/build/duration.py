@@ -5,16 +5,19 @@ import math
 import sys
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from types import FrameType
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from attacks.audit.loss.exact import TOSSES
 from netsim.algorithms import Algorithm
+from netsim.clock import VirtualLoop
 from netsim.errors import ScenarioError
 from netsim.memory import check_memory, shown
 from netsim.problems import Problem
@@ -239,10 +242,9 @@ def attended(progress: Progress, algorithm: Algorithm) -> Generator[Callable[[Ru
             running = found[-1] if found else None
             before, closed = closed, 0 if running is None else running.estimates
             then, sent = sent, 0 if running is None else running.traffic()["packets_sent"]
-            place = at_work(sys._current_frames().get(thread)) if sent == then else ""  # pyright: ignore[reportPrivateUsage]
+            place = at_work(_frame(thread), algorithm) if sent == then else ""
             if place:
-                seconds = time.monotonic() - since
-                progress.say(f"{place}: {seconds:.0f} s without a message: does this loop end? {KEPT}")
+                _ask(progress, place, since)
             elif running is not None and closed == 0 and sent > then:
                 progress.say(
                     f"no estimate yet after {sent:,} packets, at t={running.now:g} s: a run ends when each agent's "
@@ -260,6 +262,50 @@ def attended(progress: Progress, algorithm: Algorithm) -> Generator[Callable[[Ru
         yield found.append
     finally:
         over.set()
+
+
+@contextmanager
+def unending_named(progress: Progress, algorithm: Algorithm) -> Generator[None]:
+    """Within, where many runs are simulated, it is said of code of the user's that waits for nothing where it is."""
+    over, thread = threading.Event(), threading.get_ident()
+
+    def watch() -> None:
+        since, wait, before = time.monotonic(), QUIET, None
+        while not over.wait(wait):
+            frame = _frame(thread)
+            place, now = at_work(frame, algorithm), _standing(frame)
+            del frame
+            if place and now is not None and now == before:
+                _ask(progress, place, since)
+                wait *= 2
+            else:
+                since, wait, before = time.monotonic(), QUIET, now
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def _standing(frame: FrameType | None) -> tuple[object, ...] | None:
+    """Which environment a virtual loop below this frame has, and what came last there: the same while an agent waits
+    for nothing. None where no loop runs."""
+    turn = VirtualLoop._run_once.__code__  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_code is not turn:
+        frame = frame.f_back
+    if frame is None:
+        return None
+    environment = cast(VirtualLoop, frame.f_locals["self"]).environment
+    return weakref.ref(environment), environment.now, environment.horizon
+
+
+def _frame(thread: int) -> FrameType | None:
+    return sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage]
+
+
+def _ask(progress: Progress, place: str, since: float) -> None:
+    progress.say(f"{place}: {time.monotonic() - since:.0f} s without a message: does this loop end? {KEPT}")
 
 
 def _beyond(running: Running, algorithm: Algorithm) -> str:

@@ -32,12 +32,17 @@ if TYPE_CHECKING:
     from scenarios.build.experiment import Experiment, Subject
     from scenarios.results.attacked import AttackReport
     from scenarios.results.views import ViewPrices
+    from scenarios.schema import Scenario as ScenarioModel
     from scenarios.schema.attacks import RebuildModel
+    from scenarios.schema.load import Located
 
 _GRADIENTS = "gradients"
 _OTHERS, _LOSS = ("traffic", "membership", "property"), "loss"
 """Attacks that rebuild nothing, by the words of a scenario, and the exact loss of what was recorded."""
-_TAKEN = "a results folder, a transcript (.parquet, .spool, .csv, .jsonl), a YAML file or a shipped scenario"
+_TAKEN = (
+    "a results folder, a transcript (.parquet, .spool, .csv, .tsv, .jsonl, .ndjson, .pcapng), a YAML file or a "
+    "shipped scenario"
+)
 _IMPORTED = (".csv", ".tsv", ".jsonl", ".ndjson", ".pcapng")
 """`netsim.transcript.imported.ENDINGS`, which takes its time to load."""
 
@@ -153,11 +158,14 @@ class _Order:
             self._end([self._file(place, specs or [])])
         if place.parent != Path() and place.suffix not in (".yaml", ".yml") and not place.exists():
             raise ScenarioError("WHAT", self.what, "no such folder or file", _TAKEN)
+        if place.is_file() and self.scenario is not None and place.suffix not in (".yaml", ".yml"):
+            raise ScenarioError("WHAT", self.what, "no transcript, by its ending", _TAKEN)
         self._refuse_scenario()
         self._simulate(specs)
 
     def _refuse_scenario(self) -> None:
-        refuse("--scenario", self.scenario, "names the scenario of a transcript", "only with FILE.parquet")
+        allowed = f"only with a file of an ending of these: .parquet, .spool, {', '.join(_IMPORTED)}"
+        refuse("--scenario", self.scenario, "names the scenario of a transcript", allowed)
 
     def _on_records(self) -> "list[RebuildModel] | None":
         """The attacks on records that were named, with their default parameters; None where no attack is named, empty
@@ -229,7 +237,8 @@ class _Order:
         """A file of another format as a transcript."""
         from netsim.transcript.imported import read
         from netsim.transcript.stored import write_records
-        from scenarios.files.folders import whole
+        from scenarios.files.folders import check_writable, whole
+        from scenarios.stages.names import check_names
 
         columns = dict[str, str]()
         for one in self.columns:
@@ -237,10 +246,13 @@ class _Order:
             if not (name and equals and column):
                 raise ScenarioError("--column", one, "no such pair", "NAME=COLUMN, such as sender=src")
             columns[name] = column
-        rows = read(file, columns, subject.simulation.public(), experiment.topology.labels)
+        simulation = subject.simulation
+        altered = bool(simulation.network.active_adversaries or simulation.timing.forgetful)
+        rows = read(file, columns, simulation.public(), experiment.topology.labels, altered=altered)
+        check_names(rows, simulation, columns, str(file))
         replicas = next((len(value) for row in rows for value in row.values.values()), 1)
         made = (self.out or file.parent) / f"{file.stem}-imported.parquet"
-        made.parent.mkdir(parents=True, exist_ok=True)
+        check_writable(made.parent)
         with whole(made) as draft:
             write_records(rows, replicas, draft)
         return made
@@ -257,6 +269,7 @@ class _Order:
             settings += [f"attacks.reconstruct={json.dumps(named)}", "attacks.images=false"]
             settings += [f"attacks.traffic={json.dumps('traffic' in self.attacks)}"]
         located = load_scenario(self.what, settings)
+        self._check_named(located)
         name = located.scenario.name
         folder = self.out or dated_folder(name)
         apart(self.as_json).print(f"[bold]{escape(located.scenario.title or name)}[/]")
@@ -265,6 +278,25 @@ class _Order:
         if results.status == "interrupted":
             raise KeyboardInterrupt
         self._end(replace(self, out=None)._folder(folder, specs), folder)
+
+    def _check_named(self, located: "Located") -> None:
+        """A `ScenarioError` for an algorithm, a variant or an attack that the scenario has not, before it is run."""
+        from scenarios.results.header import slug
+        from scenarios.schema.load import expanded
+
+        variants = {one.name: one.located.scenario for one in expanded(located)}
+        if self.variant is not None and self.variant not in variants:
+            raise ScenarioError("--variant", self.variant, "no such variant", ", ".join(variants) or "none")
+        for scenario in variants.values() or [located.scenario]:
+            self._check_property(scenario)
+            names = {one.name: slug(one.name, ()) for one in scenario.algorithms}
+            if self.algorithm is not None and self.algorithm not in {*names, *names.values()}:
+                raise ScenarioError("--algorithm", self.algorithm, "not in the scenario", ", ".join(names.values()))
+
+    def _check_property(self, scenario: "ScenarioModel") -> None:
+        if "property" in self.attacks and scenario.attacks.property is None:
+            why = "the scenario names no hypotheses to choose between"
+            raise ScenarioError("--attack", "property", why, "a scenario with attacks: {property: {hypotheses: …}}")
 
     def _attack(
         self,
@@ -277,7 +309,7 @@ class _Order:
     ) -> "AttackReport":
         """Attack a transcript, and that of the run with few records an agent where there is one. Only a folder's are
         scored unless --score says so."""
-        from scenarios.files.folders import held
+        from scenarios.files.folders import check_writable, held
         from scenarios.render.progress import Bars
         from scenarios.results.base import write_text
         from scenarios.results.folder import is_results
@@ -285,14 +317,12 @@ class _Order:
         from scenarios.stages.recorded_attack import attack_recording
 
         wanted = experiment.scenario.attacks
-        if "property" in self.attacks and wanted.property is None:
-            why = "the scenario names no hypotheses to choose between"
-            raise ScenarioError("--attack", "property", why, "a scenario with attacks: {property: {hypotheses: …}}")
+        self._check_property(experiment.scenario)
         names = [one for one in _OTHERS if (one in self.attacks if self.attacks else getattr(wanted, one))]
         names += [_LOSS] * (_LOSS in self.attacks)
         score = self.scenario is None if self.score is None else self.score
         folder = self.out or file.parent
-        folder.mkdir(parents=True, exist_ok=True)
+        check_writable(folder)
         with held(folder, f"netsim attack {self.what}", drafts=(folder,) if is_results(folder) else ()):
             with Bars(apart(self.as_json)) as bars:
                 report = attack_recording(experiment, subject, file, second, specs, names, folder, slug, score, bars)

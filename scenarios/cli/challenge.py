@@ -22,11 +22,11 @@ from scenarios.render.terminal import (
     cannot_write,
     console,
     fail,
-    fitted,
     line,
     print_error,
     program,
     remark,
+    stacked,
     visible,
     write_document,
 )
@@ -144,18 +144,18 @@ def _list(folder: Path, as_json: bool) -> NoReturn:
         write_document({"challenges": rows, "sheet": done})
         raise typer.Exit(DONE)
     columns = [
-        Column("", [str(k) for k in range(1, len(CHALLENGES) + 1)], right=True, whole=True),
-        Column("challenge", [f"[bold]{one.name}[/]" for one in CHALLENGES], whole=True),
-        Column("level", [str(one.level) for one in CHALLENGES], right=True, spared=2),
-        Column("title", [escape(one.title) for one in CHALLENGES], at_least=12),
+        Column("    challenge", [f"{k:2}  [bold]{one.name}[/]" for k, one in enumerate(CHALLENGES, 1)], whole=True),
+        Column("level", [str(one.level) for one in CHALLENGES], right=True, whole=True),
     ]
     if standings is not None:
         columns += [
             Column("", ["solved" if one.solved else "" for one in standings], whole=True),
-            Column("hints", [str(one.hints or "") for one in standings], right=True, spared=1),
-            Column("wrong", [str(one.wrong or "") for one in standings], right=True, spared=1),
+            Column("hints", [str(one.hints or "") for one in standings], right=True, whole=True),
+            Column("wrong", [str(one.wrong or "") for one in standings], right=True, whole=True),
         ]
-    console.print(fitted(columns, console))
+    columns.append(Column("title", [escape(one.title) for one in CHALLENGES], at_least=12))
+    for table in stacked(columns, console):
+        console.print(table)
     if sheet is not None:
         line(_words(sheet))
     else:
@@ -198,6 +198,7 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, live: bo
         return sheet.begun(out, student, key) if there is None else there
 
     begun()  # what is refused leaves no folder
+    before = (out / name / folder.FILE).exists()
     out.mkdir(parents=True, exist_ok=True)
     places = (out, *(out / one.name for one in chosen))
     with held(out, f"netsim challenge {name}", drafts=places):
@@ -211,7 +212,7 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, live: bo
         line(visible(f"{chosen[0].title}\n\n{one.question}\n"))
         files = [*(f"{each}.parquet" for each in one.recordings), "public.yaml", folder.README]
         files += [folder.CAPTURE] if (out / name / folder.CAPTURE).exists() else []
-        line(f"In {out / name}: {', '.join(files)}", whole=True)
+        line(f"In {out / name}{', which was there before' * (before and not live)}: {', '.join(files)}", whole=True)
         place = "" if out == Path(FOLDER) else f" --out {shlex.quote(str(out))}"
         line(f"Answer:  {program()} challenge {name}{place} --answer …   ({visible(one.form)})", whole=True)
         line(f"Hints:   {program()} challenge {name}{place} --hint   ({len(chosen[0].hints)}, counted)", whole=True)

@@ -69,9 +69,8 @@ class _Group(TyperGroup):
                 option = parameter.param_type_name == "option"
                 field = max(parameter.opts, key=len) if option else parameter.name.upper()
             message = str(mistake.message).replace("Value error, ", "")
-            mistake.message = message + (
-                _near(str(mistake.message)) or _whole(message, parameter, ctx.meta["netsim.words"])
-            )
+            hint = _near(str(mistake.message)) or _whole(message, parameter, ctx.meta["netsim.words"])
+            mistake.message = _no_number(message, parameter, ctx.meta["netsim.words"]) + hint
             if ctx.meta.get("netsim.json"):
                 why = str(mistake.format_message())
                 one = {"file": None, "line": None, "field": field, "value": None, "problem": why, "allowed": ""}
@@ -90,14 +89,26 @@ def _near(message: str) -> str:
 
 def _whole(message: str, option: Any, words: Sequence[str]) -> str:
     """The whole number that a value such as 1e3 is to be."""
-    if "valid integer" not in message or option is None:
-        return ""
+    with suppress(ValueError, OverflowError):
+        if "valid integer" in message and (number := float(_given(option, words))).is_integer():
+            return f". Did you mean {int(number)}?"
+    return ""
+
+
+def _no_number(message: str, option: Any, words: Sequence[str]) -> str:
+    """A message with the value, where it is that this is no number; else as it is."""
+    match = re.fullmatch(r"Input should be a valid (integer|number), unable to parse .*", message)
+    if match is None or not (value := _given(option, words)):
+        return message
+    return f"{value!r} is no {'whole ' * (match[1] == 'integer')}number"
+
+
+def _given(option: Any, words: Sequence[str]) -> str:
+    """The value of an option as the command line has it; "" where it is not there."""
     for word, after in zip(words, [*words[1:], ""], strict=True):
         name, equals, value = word.partition("=")
-        if name in option.opts:
-            with suppress(ValueError, OverflowError):
-                number = float(value if equals else after)
-                return f". Did you mean {int(number)}?" if number.is_integer() else ""
+        if option is not None and name in option.opts:
+            return value if equals else after
     return ""
 
 

@@ -32,6 +32,7 @@ from scenarios.results.tree import Manifest, Results
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.spec import field_texts, meaning, tag_of
 from scenarios.stages.witness_file import WitnessFile
+from scenarios.sweep.points import Sweep
 
 Kind = type[Any]
 Model = type[BaseModel]
@@ -41,21 +42,23 @@ Refer = Callable[[Any], str | None]
 _SCENARIO = """\
 # Scenario reference
 
-Every field of a scenario file. `netsim check FILE` says whether a file can be run, `netsim schema` prints the same
-as JSON Schema, and `netsim show NAME` prints a whole scenario to start from. This page is written by
-`python -m scenarios.cli.reference scenario`.
+Every field of a scenario file, and of [a sweep's](#a-sweeps-file). `netsim check FILE` says whether a file can be
+run, `netsim schema` prints the same as JSON Schema, and `netsim show NAME` prints a whole scenario to start from.
+This page is written by `python -m scenarios.cli.reference scenario`.
 """
 _BOUNDS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
 
 
 def _scenario() -> str:
     """The page of all fields of a scenario."""
-    return "\n".join([_SCENARIO, *(_model(where, model) for where, model in places(Scenario))])
+    sweep = (_model(where, model, "A sweep's file") for where, model in places(Sweep))
+    return "\n".join([_SCENARIO, *(_model(where, model) for where, model in places(Scenario)), *sweep])
 
 
-def _model(where: str, model: Model) -> str:
+def _model(where: str, model: Model, file: str = "The file") -> str:
     tag = tag_of(model)
-    title = (f"`{where}`" if where else "The file") + (f", `{tag[0]}: {tag[1]}`" if tag else "")
+    of_file = "" if file == "The file" else f"{file}: "
+    title = (f"{of_file}`{where}`" if where else file) + (f", `{tag[0]}: {tag[1]}`" if tag else "")
     rows = [
         (f"`{name}`", _either(field.annotation, _refer, field.metadata), _default(model, field), meaning(model, name))
         for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] != (tag or " ")[0])
@@ -80,14 +83,15 @@ def _plain_stars(text: str) -> str:
 @cache
 def _place_of(model: Model) -> str:
     """The path under which the page describes a model."""
-    return {one: path for path, one in places(Scenario)}[model]
+    return {one: path for root in (Sweep, Scenario) for path, one in places(root)}[model]
 
 
 def _refer(annotation: Any) -> str | None:
     if annotation is NoneType:
         return ""
     if get_origin(annotation) is dict:
-        return "mapping of dotted fields"
+        inside = _either(get_args(annotation)[1], _refer)
+        return f"mapping of dotted fields{f', of each {inside}' if inside not in ('', 'any value') else ''}"
     if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
         return None
     tag = tag_of(annotation)
@@ -114,6 +118,8 @@ def _forms(annotation: Any, refer: Refer, bounds: Iterable[Any]) -> Iterator[str
         yield "; ".join([f"list of {_either(arguments[0], refer)}", *entries])
     elif origin is tuple:
         yield f"[{', '.join(_either(one, refer) for one in arguments)}]"
+    elif annotation is Any:
+        yield "any value"
     elif annotation in (int, float, str, bool):
         signs = [f"{sign} {getattr(b, name):,}" for b in bounds for name, sign in _BOUNDS.items() if hasattr(b, name)]
         signs += [f"like `{b.pattern}`" for b in bounds if getattr(b, "pattern", None)]

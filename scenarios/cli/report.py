@@ -414,6 +414,8 @@ def _trace(
         elif isinstance(error, TranscriptError) and place.name.startswith("metrics-") and place.suffix == ".parquet":
             other = place.name.replace("metrics", "transcript", 1)
             why = f"{place}: the metrics of a run; its transcript is {other}"
+        elif isinstance(error, TranscriptError) and place.suffix in (".yaml", ".yml"):
+            why = f"{place}: neither a spool nor a transcript; a scenario is run first: `netsim run {place}`"
         fail(error, status=WRONG_INPUT, said=why, as_json=as_json)
 
 

@@ -34,7 +34,7 @@ from scenarios.cli.options import (
 )
 from scenarios.files.folders import SWEPT
 from scenarios.render import terminal
-from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, console, fail, interrupted, problems
+from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, console, fail, interrupted, problems, remark
 
 if TYPE_CHECKING:
     from netsim.readers.deployed.deploy import Deployment
@@ -187,9 +187,12 @@ def _check(
 
 
 # ── sweep ────────────────────────────────────────────────────────────────────────────────────────────────
-SHOWN = {"final_error": 2, "epsilon_claimed": 3, "verdict": 0, "gradient_error": 1}
+SHOWN = {"final_error": 2, "epsilon_claimed": 4, "epsilon_exact_lower": 3, "verdict": 0, "gradient_error": 1}
 """Columns, and in which order they go where there is no room; 0: never."""
-HEADS = {"final_error": "final error", "epsilon_claimed": "ε claimed", "gradient_error": "gradient error"}
+HEADS = {
+    "final_error": "final error", "epsilon_claimed": "ε claimed", "epsilon_exact_lower": "ε exact ≥",
+    "gradient_error": "gradient error",
+}  # fmt: skip
 _WAIT = 15.0
 """Seconds to wait for a scheduler's file."""
 MOST = 24
@@ -232,6 +235,8 @@ def _sweep(
         from scenarios.render.progress import Bars
         from scenarios.sweep.run import run_sweep
 
+        for words in spec.remarks():
+            remark(words)
         folder = out or dated_folder(base.scenario.name, "sweep-")
         chosen = {"--jobs": None if jobs == -1 else str(jobs), "--cluster": cluster, "--shard": shard}
         again = f"{repeated('netsim sweep', file, option or [])} --out {shlex.quote(str(folder))}"
@@ -251,7 +256,8 @@ def _sweep(
             soft_wrap=True,
         )
     if share is not None:
-        console.print(f"It has {found.there} of the sweep's {found.all} points", highlight=False)
+        of_all = f"{found.all} point{'s' * (found.all > 1)}"
+        console.print(f"It has {found.there} of the sweep's {of_all}", highlight=False)
         if found.there < found.all:
             words = "The others come with the other shares; whatever is missing then, with:"
             console.print(f"{words} [bold]{escape(again)}[/]", highlight=False, soft_wrap=True)
@@ -315,7 +321,7 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
         console.print(fitted(columns, console))
     if (more := len(rows) - len(several) * (MOST // max(1, len(several)))) > 0:
         console.print(f"{more} more rows are in the table.")
-    console.print(f"{found.complete} of {found.points} points done", highlight=False)
+    console.print(f"{found.complete} of {found.points} point{'s' * (found.points > 1)} done", highlight=False)
 
 
 def _inside(fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:

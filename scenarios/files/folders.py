@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -78,6 +79,17 @@ def written(path: Path, field: str = "--out", allowed: str = "a file in a folder
     except OSError as error:
         why = f"cannot be written ({error.strerror or error})"
         raise ScenarioError(field, str(path), why, allowed) from None
+
+
+def check_writable(folder: Path, field: str = "--out") -> None:
+    """Make a folder, or raise a `ScenarioError` where files cannot be written to it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        why = f"cannot be written ({error.strerror or error})"
+        raise ScenarioError(field, str(folder), why, "a folder to write to") from None
 
 
 @contextmanager

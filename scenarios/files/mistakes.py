@@ -161,7 +161,7 @@ class _Mistakes:
             forms = [list(model.model_fields) for model in models]
             allowed = "; or ".join(map(", ".join, forms))
             if kind == "missing":
-                return "missing", allowed if len(forms) > 1 else ""
+                return "missing", allowed if len(forms) > 1 else self._form_at(keys)
             free = next((one for model in models for one in _free_fields(model)), "")
             if free and not _near(name, forms[0], 0.75):
                 shown = "…" if isinstance(value, Mapping | list) else value
@@ -186,7 +186,7 @@ class _Mistakes:
             return f"not of the form of a name{hint}", BOUNDS[kind].format(**context)
         if kind in BOUNDS:
             allowed = self._range_at(keys, context) or BOUNDS[kind].format(**context)
-            return "out of range", allowed.replace("1 entries", "one entry")
+            return f"out of range{_of_hundred(value, context, allowed)}", allowed.replace("1 entries", "one entry")
         if kind == "int_from_float":
             return _of_the_wrong_type(value, "a whole number"), "a whole number"
         if kind.endswith(("_type", "_parsing")):
@@ -194,6 +194,10 @@ class _Mistakes:
             hint = _alone_in(value, models) if wanted == WANTED["model"] else ""
             return (f"wrong type: a number{hint}" if hint else _of_the_wrong_type(value, wanted)), wanted
         return str(error["msg"]).removeprefix("Value error, "), str(context.get("allowed", ""))
+
+    def _form_at(self, keys: Sequence[Key]) -> str:
+        """What may stand in this place, in words; "" of a mapping."""
+        return _either([one for one in self._alternatives(keys) if one != WANTED["model"]])
 
     def _of_another(self, keys: Sequence[Key]) -> str:
         """That a field is one of another kind than the tag beside it names, and which tag that is."""
@@ -211,6 +215,8 @@ class _Mistakes:
         own = OWN_ALGORITHM if keys[:1] == ["algorithms"] and len(keys) == 2 else ""
         tag = context.get("tag")
         hint = _near(tag, tags.split(", "))
+        if not hint and "file" in tags.split(", ") and str(tag).lower() in ("graphml", "edgelist", "csv"):
+            hint = "; did you mean {kind: file, path: …}?"
         if not hint and "csv" in tags.split(", ") and str(tag).endswith(".csv"):
             hint = f"; did you mean {{name: csv, path: {tag}}}?"
         return f"unknown {context['discriminator'].strip(chr(39))}{hint or own}", tags
@@ -437,6 +443,14 @@ def _near_text(name: str, forms: Sequence[Sequence[str]], root: type[BaseModel],
         )
         found = [path for path in places if len(keys) > 1 and path.startswith(f"{keys[0]}")] or places
     return did_you_mean(found[:2])
+
+
+def _of_hundred(value: object, bounds: Mapping[str, Any], allowed: str) -> str:
+    """A question that offers a percentage as the share that is meant."""
+    if not isinstance(value, int | float) or not 5 <= value <= 100 or not bounds.get("lt", bounds.get("le", 2)) <= 1:
+        return ""
+    least = re.search(r">=? ?([\d.]+)", allowed)
+    return f"; did you mean {value / 100:g}?" if least is None or value / 100 >= float(least[1]) else ""
 
 
 def _of_the_wrong_type(value: object, wanted: str, bare: bool = False) -> str:

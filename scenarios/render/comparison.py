@@ -260,7 +260,8 @@ def _folders(folder: Path, place: str) -> Iterator[Path]:
 def _read(folder: Path, place: str | None = None) -> Results:
     if not (folder / RESULTS).is_file():
         error = no_results(folder, "runs")
-        raise replace(error, value=place or error.value, allowed=f"{error.allowed}, or FOLDER:SLUG")
+        allowed = error.allowed.replace("`netsim run`, `audit` or `sweep` left", "`netsim run` or `audit` left")
+        raise replace(error, value=place or error.value, allowed=f"FOLDER:SLUG, or {allowed}")
     return read_results(folder)
 
 

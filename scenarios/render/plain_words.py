@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from attacks.audit.verdict import BROKEN, NOTHING_CLAIMED, cause
+from attacks.replay.coins import HISTORIES
 from netsim.claims import BY_HAND, SYMBOLS, UNCLAIMED, Norm
 from scenarios.render.sentences import ELSEWHERE, moment, word
 from scenarios.results import findings
@@ -172,7 +173,10 @@ def _protect(audit: AuditResult) -> str:
     name = next((one.name for one in fields if one.name), "")
     field = f"‘{name}’" if name else "that message"
     if any(one.cause == "too little noise" for one in fields if not one.granted):
-        return f"Draw fresh noise for each message: {field} has noise that other messages have too, or that cancels"
+        return (
+            f"Give every number of {field} noise of its own: noise that other messages have too, that cancels, or "
+            "that is left out where private data say so (a mask, a choice) hides nothing"
+        )
     return f"Add noise to {field}, or do not send it"
 
 
@@ -187,6 +191,11 @@ def _as_made(audit: AuditResult) -> list[_Step]:
 def _harder(results: Results, audit: AuditResult) -> list[_Step]:
     """The same claim, tried harder."""
     spec, found = results.scenario.audit, list[_Step]()
+    coins = audit.secret_coins
+    if coins is not None and coins.unlisted and audit.activations > 1:  # no number of runs lists them
+        fewer = min(2, audit.activations - 1)
+        listed = f"so that the histories of its private coins can be listed ({HISTORIES:,} at most)"
+        return [_Step(f"Audit fewer rounds or activations, such as rounds={fewer}, {listed}")]
     if 4 * audit.trials <= _TRIALS:
         found.append(_Step("Record more runs", f"-o audit.trials={4 * audit.trials}"))
     if spec is None or spec.search is None or spec.search.candidates < 200:

@@ -234,7 +234,8 @@ def ran(results: Results, entry: AlgorithmResult) -> list[str]:
         clock = "between processes, captured on TCP" if run.deployed else "of virtual time"
         lines.append(f"{sent}, {run.time:.4g} s {clock}.")
     for one in entry.outside_programs:
-        word = {True: "follows the algorithm", False: "does not follow the algorithm", None: "was not judged"}
+        passed = "was not found to deviate" if one.noise_numbers else "follows the algorithm"
+        word = {True: passed, False: "does not follow the algorithm", None: "was not judged"}
         lines.append(f"Agent {one.agent}, `{one.program}`, {word[one.follows]}: {one.reason}.")
     inferred = entry.gradients
     if isinstance(inferred, Refused) and isinstance(entry.audit, AuditResult):

@@ -20,6 +20,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -51,6 +52,9 @@ _NOT_ALLOWED = (errno.EACCES, errno.EPERM)
 """Somebody else's files: no defect either."""
 
 
+_FILLING = re.compile(r" +(?=\n)")
+
+
 class _Console(Console):
     """A reader who has seen enough (`| head`) ends the output, not the run, and is no finding. The error of one that
     takes no more (a full disk) says which output it is."""
@@ -76,6 +80,11 @@ class _Console(Console):
         shown = [named(one, self.agents, escape) if isinstance(one, str) else one for one in args]
         with self.errors_named():
             super().print(*shown, **options)
+
+    def _render_buffer(self, buffer: "Iterable[Segment]") -> str:
+        """Without the blanks that fill lines up: a program that reads them wants none."""
+        text = super()._render_buffer(buffer)
+        return text if self.is_terminal else _FILLING.sub("", text)
 
     @contextmanager
     def errors_named(self) -> Generator[None]:
@@ -277,7 +286,9 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
     lines = [f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(visible(one))}" for one in words]
     if isinstance(error, MemoryError):
         lines.append(f"it takes more than the {shown(allowed())} that are allowed here: less of it, or --memory")
-    if full:
+    if isinstance(error, OSError) and error.errno == errno.EROFS:
+        lines.append("the file system is read-only: nothing can be written there; write elsewhere")
+    elif full:
         lines.append("what was written before is kept; make room, and give the same command again")
     lines += map(escape, getattr(error, "__notes__", []))
     if len(words) > 1:

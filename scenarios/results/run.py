@@ -73,6 +73,9 @@ class OutsideProgram(Result):
     """Numbers of noise that were tested."""
     p_value: float | None
     """Of all tests of the noise; null without noise."""
+    detects: float | None = None
+    """How many times as large what its data add to noisy messages would have to be, to be found with probability 0.9;
+    null where no size would be found, nothing has noise, or it does not follow."""
 
 
 # ── measures and costs ──────────────────────────────────────────────────────────────────────────────────

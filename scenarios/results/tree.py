@@ -5,7 +5,7 @@ JSON has no infinities: they are the texts "inf" and "-inf", and NaN is "nan": s
 
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar, cast
+from typing import Annotated, ClassVar, Literal, TypeVar, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -15,7 +15,7 @@ from netsim.errors import ScenarioError
 from netsim.files import parse_json
 from netsim.network.active_adversaries import InterceptionReport
 from netsim.shown import Shown
-from scenarios.files.folders import MANIFEST, RESULTS
+from scenarios.files.folders import MANIFEST, PAGE, RESULTS
 from scenarios.results.attacks import Gradients, Images, Leakage, Membership, MembershipAllowed, Property
 from scenarios.results.attacks import ReconstructionResult as Reconstructions
 from scenarios.results.audit import Audit, AuditResult, EpsilonExact, PlanResult
@@ -124,7 +124,7 @@ class NetworkResult(Result):
     """The agents' names by the file of the topology; empty where they have numbers alone."""
 
 
-class AlgorithmResult(Result):
+class AlgorithmResult(Result, Shown):
     """One algorithm, which one stage after the other fills; null: not requested, or not reached."""
 
     name: str
@@ -192,6 +192,16 @@ class AlgorithmResult(Result):
     prices: Prices | None = None
     """Exact ε of points of view, or why they were `refused`; null unless the scenario asks (`exact` or `coalition` of
     `audit.views`)."""
+
+    __repr__ = Shown.__repr__
+
+    def facts(self) -> dict[str, object]:
+        found: dict[str, object] = {"name": self.name, "kind": self.kind}
+        if self.convergence is not None:
+            found["final relative error"] = self.convergence.final
+        if isinstance(self.audit, AuditResult):
+            return found | self.audit.facts() | {"why": self.audit.reason}
+        return found | {"audit": self.audit_status if self.audit is None else self.audit.refused}
 
 
 # ── studies ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -353,8 +363,19 @@ class Results(Result, Shown):
     def facts(self) -> dict[str, object]:
         found: dict[str, object] = {"name": self.name, "status": self.status, "seed": self.seed}
         for one in self.algorithms:
-            found[one.name] = one.audit.verdict if isinstance(one.audit, AuditResult) else f"audit {one.audit_status}"
-        return found | {one.name: one.status for one in self.variants or ()}
+            found[one.name] = f"audit {one.audit_status}"
+            if isinstance(one.audit, AuditResult):
+                facts = one.audit.facts()
+                epsilons = (f"{name} {facts[name]}" for name in ("ε claimed", "ε exact", "ε audited"))
+                found[one.name] = f"{one.audit.verdict}: {', '.join(epsilons)}"
+        return found | {one.name: one.status for one in self.variants or ()} | {"folder": self._folder}
+
+    def at(self, folder: Path) -> "Results":
+        """The same results, which say the folder where they are; it is in no file."""
+        object.__setattr__(self, "_folder", str(folder / PAGE if (folder / PAGE).exists() else folder))
+        return self
+
+    _folder: ClassVar[str | None] = None
 
 
 class Manifest(Result):

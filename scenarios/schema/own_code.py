@@ -27,6 +27,7 @@ from netsim.files import check_regular
 from scenarios.files import CODE_LISTENERS
 
 OURS = ("netsim", "attacks", "scenarios")
+_PACKAGES = tuple(Path(__file__).parents[2] / name for name in OURS)
 Sources = Mapping[Path, bytes]
 
 
@@ -376,6 +377,9 @@ def _check(place: str, found: type[Algorithm]) -> None:
     name = found.__name__
     if missing := sorted(cast("frozenset[str]", getattr(found, "__abstractmethods__", frozenset[str]()))):
         raise ScenarioError(FIELD, place, f"{name} does not define {', '.join(missing)}", "async def run(self, node)")
+    if inspect.isasyncgenfunction(found.run) or inspect.isgeneratorfunction(found.run):
+        why = f"{name}.run has a `yield`, and is a generator"
+        raise ScenarioError(FIELD, place, why, "async def run(self, node) without a yield; node.estimate(x) tells x")
     if not inspect.iscoroutinefunction(found.run):
         raise ScenarioError(FIELD, place, f"{name}.run is no coroutine", "async def run(self, node)")
     annotations: Mapping[str, object] = inspect.get_annotations(found)
@@ -438,14 +442,16 @@ def add_place(error: BaseException) -> str:
     return note
 
 
-def at_work(frame: FrameType | None) -> str:
-    """FILE:LINE where a file of the user's that was loaded here is at work in this frame or one that called it; ""
-    where netsim is, which that file may have called."""
-    netsim = Path(__file__).parents[2]
+def at_work(frame: FrameType | None, algorithm: Algorithm) -> str:
+    """FILE:LINE where a file of the user's that was loaded here, or that has this algorithm, is at work in this frame
+    or one that called it; "" where netsim is, which that file may have called."""
+    of_run = inspect.unwrap(type(algorithm).run).__code__.co_filename
     for one, line in traceback.walk_stack(frame):
-        if _is_loaded(one.f_code.co_filename):
-            return f"{Path(one.f_code.co_filename).name}:{line}, in {one.f_code.co_name}"
-        if Path(one.f_code.co_filename).is_relative_to(netsim):
+        file = Path(one.f_code.co_filename)
+        ours = any(file.is_relative_to(folder) for folder in _PACKAGES)
+        if _is_loaded(str(file)) or (not ours and str(file) == of_run):
+            return f"{file.name}:{line}, in {one.f_code.co_name}"
+        if ours:
             break
     return ""
 

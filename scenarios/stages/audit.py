@@ -28,7 +28,7 @@ from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.errors import AttackError, PrivacyError, ScenarioError
 from netsim.settings import Recording
 from netsim.simulation import Simulation
-from scenarios.build.duration import Progress, Silent
+from scenarios.build.duration import Progress, Silent, unending_named
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.results.audit import AuditRefused, PairSearch, PlanResult
 from scenarios.results.audited import audit_result, views_result
@@ -84,8 +84,10 @@ class Judge:
         claim = subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
         if claim is None:
             return replace(entry, audit_status=NO_CLAIM), None
+        simulation = subject.simulation
+        noted = unending_named(self.progress, simulation.algorithm)
         try:
-            with divergence_named(subject.simulation, self.experiment.pair):
+            with noted, divergence_named(simulation, self.experiment.pair):
                 pair, search = pair_for(self.experiment, subject, claim, activations, self.progress)
                 options = AuditOptions(self.experiment.scenario, subject, pair, claim)
                 plan = options.plan

@@ -23,7 +23,7 @@ from netsim.errors import PrivacyError, ScenarioError, meant, what
 from netsim.memory import check_jobs
 from netsim.settings import Recording
 from netsim.simulation import Run
-from scenarios.build.duration import LONG, Silent, audit_cost, duration
+from scenarios.build.duration import LONG, Silent, audit_cost, duration, unending_named
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import as_arguments
 from scenarios.files.mistakes import validated
@@ -155,7 +155,7 @@ def audit_own(
     long = math.isnan(seconds) or seconds > LONG
     console = Console(file=sys.stderr, force_jupyter=False)
     bars = Bars(console, lines=long, breaks_silence=True) if progress else nullcontext(Silent())
-    with divergence_named(simulation, experiment.pair), bars as shown:
+    with divergence_named(simulation, experiment.pair), bars as shown, unending_named(shown, simulation.algorithm):
         if long:
             shown.say("Only chance ends it." if math.isnan(seconds) else f"About {duration(seconds)} on one core.")
         pair, search = pair_for(experiment, subject, stated, activations, shown)

@@ -1,6 +1,5 @@
 """One scenario run stage by stage into a folder; an interrupted run keeps what it had."""
 
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,7 +23,7 @@ from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
 from scenarios.build.duration import EVERY, Progress, Silent, attended, estimates
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.files.folders import LOCK, MANIFEST, held, is_draft, whole
+from scenarios.files.folders import LOCK, MANIFEST, SWEEP, check_writable, held, is_draft, whole
 from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.measures import check_names
 from scenarios.papers.outcome import Ran
@@ -119,18 +118,18 @@ def prepare(folder: Path, name: str | None, jobs: int) -> None:
             "a new or empty folder, or remove that one first",
         )  # fmt: skip
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        others = (one for one in folder.iterdir() if one.name != LOCK and not is_draft(one))
-        if any(others) and not (folder / MANIFEST).is_file():
-            raise ScenarioError(
-                "folder", str(folder), "holds files that are no results of netsim",
-                "a new or empty folder, or a former results folder",
-            )  # fmt: skip
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise ScenarioError("folder", str(folder), f"cannot be written ({why})", "a folder to write to") from None
+        others = [one for one in folder.iterdir() if one.name != LOCK and not is_draft(one)]
+    except OSError:  # it is not there, or none to read
+        others = []
+    if (folder / SWEEP).is_file():
+        why = "is a sweep's (`netsim report` shows it)"
+        raise ScenarioError("folder", str(folder), why, "a new or empty folder, or a former one of a run")
+    if others and not (folder / MANIFEST).is_file():
+        raise ScenarioError(
+            "folder", str(folder), "holds files that are no results of netsim",
+            "a new or empty folder, or a former results folder",
+        )  # fmt: skip
+    check_writable(folder, "folder")
 
 
 @dataclass
@@ -307,7 +306,7 @@ class _Session:
         """What there is of a run, in results and in files; `failed`: an error ended it. None where no packet log was
         written."""
         if run.interrupted:
-            self.progress.begin("interrupted: keeping what there is", 1)
+            self.progress.begin(f"{'failed' if failed else 'interrupted'}: keeping what there is", 1)
         chronicle = None if run.device else Chronicle(run, log, len(self.experiment.subjects))
         ending = "failed" if failed else "interrupted" if run.interrupted else None
         entry = replace(

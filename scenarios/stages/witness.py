@@ -440,7 +440,13 @@ def _reason(account: Account, claim: Claim) -> str:
         end = f", so ε is above {of_claim}"
         if claim.delta > 0:
             end = f". One transcript cannot show that more than δ = {show(claim.delta)} of them leak; the audit did"
-        return capitalized(f"{account.uncovered}; no noise protects it{end}.")
+        uncovered = str(account.uncovered)
+        if not all(item.counts for item in account.items):  # it is deterministic for who knows noise not on the wire
+            both = "private gradients and of noise that is not on the wire"
+            uncovered = uncovered.replace(
+                "a deterministic function of its private gradients", f"a function of its {both}"
+            )
+        return capitalized(f"{uncovered}; no noise protects it{end}.")
     loss = f"The loss of this transcript is {show(account.total, 6)}"
     if claim.epsilon is None:
         return f"The claim is undefined ({'; '.join(claim.failed_conditions)}). {loss}."

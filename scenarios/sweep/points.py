@@ -126,6 +126,16 @@ class Sweep(Model):
         """The tree of its file, with places; None of a sweep that is no file."""
         return self._written
 
+    def remarks(self) -> list[str]:
+        """What of it makes no points of its own: a value that is there twice, and nothing that varies."""
+        found = [
+            f"{path} has a value twice in grid: each makes points of its own, which are the same"
+            for path, values in self.grid.items()
+            if len({repr(value) for value in values}) < len(values)
+        ]
+        varies = self.random or self.repeats > 1 or any(len(values) > 1 for values in self.grid.values())
+        return found if varies else [*found, "Nothing varies: a sweep of one point. Fields with several values: grid"]
+
     @field_validator("random")
     @classmethod
     def _once(cls, random: dict[str, Law], others: ValidationInfo) -> dict[str, Law]:

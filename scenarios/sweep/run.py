@@ -290,7 +290,7 @@ def run_sweep(
         for point in left:
             kept.forget(point)
         already = f", {len(results)} of them known" if results else ""
-        progress.begin(f"{whose}{len(share)} points{already}", len(left))
+        progress.begin(f"{whose}{len(share)} point{'s' * (len(share) > 1)}{already}", len(left))
         status: Literal["complete", "interrupted"] = "complete"
         try:
             for one in workers.each(left):

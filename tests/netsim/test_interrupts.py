@@ -1,15 +1,23 @@
 """Of several signals that stop a command only the first is one, until its processes have ended."""
 
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 
 import pytest
 
 from attacks.audit.pair import spread
 from netsim import interrupts
+from netsim.algorithms import Algorithm
 from netsim.interrupts import STOPS, never_lost, stopped_once
+from netsim.topology import ring
+from tests.worlds import regression_problem, simulated
 
 
 def _stop_twice(program):
@@ -81,3 +89,41 @@ def test_another_error_in_a_destructor_is_told_as_before(capsys, monkeypatch):
         broken = Broken()
         del broken
     assert "ValueError: mine" in capsys.readouterr().err
+
+
+def _spins():
+    while True:
+        pass
+
+
+def _spins_on_whatever_comes():
+    for _ in range(3):
+        with suppress(BaseException):
+            _spins()
+
+
+@dataclass(frozen=True)
+class NeverWaits(Algorithm):
+    """After a first round, which it closes, it is at work without an end; Ctrl-C comes then."""
+
+    work: Callable[[], None] = _spins
+    rounds: int = 2
+
+    async def run(self, node):
+        await node.exchange(x=node.zeros())
+        node.estimate(node.zeros())
+        if node.id == 1:
+            threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT]).start()
+            self.work()
+
+
+@pytest.mark.parametrize("work", [_spins, _spins_on_whatever_comes, lambda: time.sleep(20)])
+def test_one_is_enough_for_an_agent_that_never_waits_and_what_there_is_is_kept(monkeypatch, work):
+    monkeypatch.setattr(interrupts, "_UNHEARD", 0.05)
+    before = signal.getsignal(signal.SIGINT)
+    begun = time.monotonic()
+    run = simulated(regression_problem(), ring(5), NeverWaits(work)).run()
+    assert time.monotonic() - begun < 15
+    assert run.interrupted
+    assert run.activations[1] == 1
+    assert signal.getsignal(signal.SIGINT) is before

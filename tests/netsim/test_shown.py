@@ -44,6 +44,7 @@ def installed(monkeypatch):
         (DATA, ["records: 30", "dimension: 3", "2 classes"]),
         (RUN.simulation.problem, ["agents: 4", "records of an agent: 7 to 8", "ridge: 0.1"]),
         (RUN.views[0].transcript, ["rows: 24", "replicas: 1", "x (1, 3)", "0 → 1"]),
+        (RUN.metrics, ["estimates: 12", "of: rounds", "agents: 4", "last error: "]),
         (RUN, ["PrivateGradientDescent", "ring of 4", "activations of one agent: 3", "eavesdropper: 24"]),
     ],
 )

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import weakref
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -349,3 +349,18 @@ def test_a_claim_from_a_standpoint_is_made_by_who_states_one() -> None:
     assert (whole.standpoint, one.standpoint) == (None, near)
     assert one.epsilon == whole.epsilon == 3 * other.epsilon
     assert simulation(descent()).claim(adjacency, ROUNDS, 0.0, near) is None
+
+
+@dataclass(frozen=True)
+class Leaves(Algorithm):
+    """Agent 0 is done before its last exchange."""
+
+    async def run(self, node: Node) -> None:
+        for k in range(3):
+            if not (k == 2 and node.id == 0):
+                await node.exchange(x=node.zeros())
+
+
+def test_who_returned_too_early_is_named_where_others_wait():
+    with pytest.raises(DeadlockError, match=r"agent 0 has returned from run\(\); agent 1 waits for exchange 2 from"):
+        simulation(Leaves()).run()

@@ -165,7 +165,7 @@
     for (const [p, k, begins] of run.m) {
       if (p < first - 1e-9 || p > first + span) continue;
       const since = begins ? "" : "in ", full = run.u === null ? `${since}round ${k}` : `agent ${run.u}: ${since}activation ${k}`;
-      const words = said && begins ? String(k) : full, long = 5.8 * words.length;
+      const words = said && begins ? String(k) : full, long = 7 * words.length;
       if (begins) shape("path", { class: "date", d: `M${x(p)} ${top - 6}V${high - 20}` }, lanes);
       const before = x(p) + long > wide; // no room after the mark
       if (before ? x(p) - long < free : x(p) < free) continue;

@@ -126,6 +126,19 @@ def test_who_deviates_is_named_with_the_reason(wrong):
     assert WRONG[wrong] in found.reason
 
 
+def test_what_data_add_in_another_size_is_found_from_the_size_that_is_stated_on():
+    """As the step has it, which is in no noise law; a little less than stated is not found every time."""
+    public = PrivateGradientDescent(60, Constant(0.05), Constant(0.1), Clip(1.0))
+    faithful = judged(simulation(public))
+    assert faithful.follows
+    assert 1.5 < faithful.detects < 6
+    assert f"added {faithful.detects:.3g} times as much" in faithful.reason
+    stated = replace(public, step=Constant(0.05 * faithful.detects))
+    found = [judged(simulation(public, seed), simulation(stated, seed)) for seed in range(6)]
+    assert sum(one.follows is False for one in found) >= 4  # binomial: fewer with probability 0.002
+    assert any("has another size than the algorithm's" in one.reason for one in found)
+
+
 def test_what_no_noise_protects_is_compared_value_by_value():
     """Another step is seen in the first message that has it; the last bits of a sum are nobody's fault."""
     other = judged(simulation(Extra(8, 0.05)), simulation(Extra(8, 0.0500001)))

@@ -166,7 +166,8 @@ def document(*words, exit_status=0):
 def course(tmp_path_factory):
     """A folder in which the first flag was solved after a hint and a wrong answer, and the second not."""
     folder = tmp_path_factory.mktemp("course")
-    netsim("first-flag", "--student", "ada", "--out", folder)
+    assert "there before" not in netsim("first-flag", "--student", "ada", "--out", folder)
+    assert "first-flag, which was there before: transcript.parquet" in netsim("first-flag", "--out", folder)
     assert "Hint 1 of 2" in netsim("first-flag", "--hint", "--out", folder)
     right = solved(opened(folder / "first-flag"))
     wrong = ",".join(reversed(right.split(",")))
@@ -179,6 +180,13 @@ def course(tmp_path_factory):
     assert "solved before" in netsim("first-flag", "--answer", right, "--out", folder)
     netsim("no-noise", "--out", folder)
     return folder
+
+
+def test_a_narrow_list_is_several_tables_none_of_them_cut(course, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = netsim("--out", course).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert {"level", "hints", "wrong", "title", "solved"} <= set(" ".join(lines).split())
 
 
 def test_a_student_s_way_is_on_the_sheet(course):

@@ -88,7 +88,11 @@ def mine(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("forget", "status", "words"), [("", 0, "and its noise"), (" --forget", 1, "there is no noise")]
+    ("forget", "status", "words"),
+    [
+        ("", 0, "the law of its noise, are the algorithm's; had its data added 12.3 times as"),
+        (" --forget", 1, "there is no noise"),
+    ],
 )
 @pytest.mark.usefixtures("mine")
 def test_a_program_in_an_agents_place_is_judged_by_replay(tmp_path, forget, status, words):

@@ -177,6 +177,34 @@ MISTAKES = {
         "allowed: a results folder, a transcript",
     ),
     "a whole number as a power of ten": ("audit mine.py --trials 1e3", 2, "Did you mean 1000?"),
+    "an algorithm that is not there to attack": (
+        "attack tiny.yaml --algorithm nosuch", 2, "ScenarioError: --algorithm = 'nosuch': not in the scenario; "
+    ),
+    "a variant that is not there to attack": (
+        "attack several.yaml --variant x", 2, "--variant = 'x': no such variant; allowed: replicas-1, replicas-2\n"
+    ),
+    "hypotheses that are not there": ("attack tiny.yaml --attack property", 2, "the scenario names no hypotheses "),
+    "a file of another ending": (
+        "attack notes.txt --scenario tiny.yaml", 2, "WHAT = 'notes.txt': no transcript, by its ending; allowed: a "
+    ),
+    "a scenario of a scenario": (
+        "attack tiny.yaml --scenario tiny.yaml", 2, "ending of these: .parquet, .spool, .csv, .tsv, .jsonl, .ndjson, "
+    ),
+    "a folder of a sweep for a run": ("run tiny.yaml --replace --out swept", 2, "--out = 'swept': is a sweep's ("),
+    "a sweep to compare": (
+        "compare swept results/one", 2, "runs = 'swept': is a sweep's; allowed: FOLDER:SLUG, or a folder of one run; "
+    ),
+    "nothing to compare": (
+        "compare nowhere results/one", 2, "no such folder; allowed: FOLDER:SLUG, or a folder that `netsim run` or "
+        "`audit` left\n",
+    ),
+    "a scenario to trace": (
+        "trace tiny.yaml", 2, "neither a spool nor a transcript; a scenario is run first: `netsim run tiny.yaml`\n"
+    ),
+    "a text to trace": ("trace notes.txt", 2, "nor a transcript; give transcript-….parquet or ….spool of a results "),
+    "a generator": ("audit yields.py -o rounds=1", 2, "TwoExchanges.run has a `yield`, and is a generator; "),
+    "a word for a whole number": ("sweep sweep.yaml --jobs many", 2, "'many' is no whole number"),
+    "a word for a number": ("audit mine.py --epsilon two", 2, "'two' is no number"),
     "a transcript of one of several": (
         "attack ones.csv --scenario private-descent", 2,
         "ScenarioError: --algorithm: missing: whose transcript it is; allowed: plain descent, private descent, ",
@@ -199,6 +227,12 @@ OWN = {
         f"node.privatize(1.0, Laplace(1.0)); {_MIXED}",
         70,
         ": 1.0 is no array; it is node.privatize(value, mechanism, ",
+    ),
+    "a batch of more than there is": (
+        _MIXED,
+        f"__import__('netsim.node').node.subset(node.coins, 8, 50); {_MIXED}",
+        70,
+        "ProtocolError: subset(coins, 8, 50): 50 of 8, each once, are too many",
     ),
     "a bound that is no number": (
         _MIXED,
@@ -247,6 +281,8 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
         f"name: own\nproblem: {{kind: logistic, data: {data}}}\ntopology: {{kind: path, agents: 2}}\n"
         "algorithms: [{kind: private_gradient_descent, rounds: 2}]\n"
     )
+    Path("notes.txt").write_text("src,dst,w\n0,1,2\n")
+    Path("yields.py").write_text(MINE.replace("node.estimate(x)", "node.estimate(x)\n            yield x"))
     Path("swept").mkdir()
     Path("swept/sweep.json").touch()
     Path("results/one").mkdir(parents=True)
@@ -269,6 +305,7 @@ def test_a_mistake_in_own_code_is_said_once_with_its_line(name, tmp_path, monkey
     line = text[: text.index(after)].count("\n") + 1
     places = f"own.py:{line}: ", f"own.py:{line}, in run: ", f"line {line} of own.py"
     assert sum(map(done.output.count, places)) == 1
+    assert "interrupted" not in done.output
     assert "Traceback" not in done.output
 
 

@@ -12,6 +12,7 @@ from scenarios.files.models import places
 from scenarios.results.tree import Results
 from scenarios.schema import Links, Scenario, spec
 from scenarios.schema.spec import field_texts
+from scenarios.sweep.points import Sweep
 
 DOCS = Path(__file__).parents[3] / "docs"
 KINDS = {kind for _, _, root in reference.DOCUMENTS for kind in (root, *dict(reference.described(root)).values())}
@@ -36,6 +37,15 @@ def test_every_model_has_its_section_and_its_sentence():
         assert not where or f"## `{where}`" in page
         for name in model.model_fields:
             assert f"| `{name}` |" in page
+
+
+def test_so_have_those_of_a_sweep():
+    page = reference.PAGES["scenario"]().partition("## A sweep's file\n")[2]
+    for _, model in places(Sweep):
+        for name, field in model.model_fields.items():
+            assert f"| `{name}` |" in page
+            assert name == "law" or field.annotation is None or field_texts(model)[name].strip() in page
+    assert "| `random` | mapping of dotted fields, of each a `law` of `random` | `{}` |" in page
 
 
 def test_kinds_bounds_defaults_and_meanings_are_there():

@@ -22,6 +22,9 @@ DELAY = "{kind: uniform, low: 0.01, high: 0.03}"
         (ONE, "algorithms[0].rounds=.inf", "wrong type: no finite number"),
         (GOOD.replace("loss: 0.1", "loss: 0,02"), None, "did you mean 0.02, with a decimal point?"),
         (GOOD.replace(DELAY, "10ms"), None, "in seconds; did you mean {kind: constant, seconds: 0.01}?"),
+        (ONE, "topology.kind=graphml", "unknown kind; did you mean {kind: file, path: …}?"),
+        (ONE, "topology={kind: ring}", "topology.agents: missing; allowed: a whole number"),
+        (ONE, "links.delay={kind: lognormal, median: 0.1}", "links.delay.sigma: missing; allowed: a number"),
         (GOOD, "algorithms={kind: recal}", "a list of one, with a hyphen and a space before its first field?"),
     ],
 )

@@ -122,7 +122,7 @@ def test_a_refuted_claim_without_a_bound_is_told_what_is_known():
     ("cause", "granted", "says"),
     [
         ("value", False, "Add noise to ‘x’, or do not send it"),
-        ("too little noise", False, "Draw fresh noise for each message: ‘x’ has noise that other messages have too"),
+        ("too little noise", False, "Give every number of ‘x’ noise of its own: noise that other messages have too"),
         ("too little noise", True, "Add noise to ‘other’, or do not send it"),  # of who knows more than the wire
     ],
 )
@@ -130,6 +130,20 @@ def test_noise_that_is_used_twice_is_to_be_drawn_afresh(cause, granted, says):
     fields = [{"name": "x", "cause": cause, "granted": granted}]
     fields += [{"name": "other", "cause": "value"}] if granted else []
     assert says in words_of("unprotected", unprotected_fields=fields)
+
+
+def test_a_mask_that_data_choose_is_no_lack_of_fresh_noise():
+    words = words_of("unprotected", unprotected_fields=[{"name": "g", "cause": "too little noise"}])
+    assert "left out where private data say so (a mask, a choice) hides nothing" in words
+
+
+@pytest.mark.parametrize(("activations", "rounds"), [(20, 2), (2, 1)])
+def test_coins_with_too_many_histories_are_to_be_fewer(activations, rounds):
+    """More transcripts would list none of them."""
+    coins = {"unlisted": "its private coins have more than 4,096 histories"}
+    words = words_of("underpowered", secret_coins=coins, activations=activations)
+    assert f"such as rounds={rounds}, so that the histories of its private coins can be listed" in words
+    assert "Record more runs" not in words
 
 
 @pytest.mark.parametrize("granted", [False, True])

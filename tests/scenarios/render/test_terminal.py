@@ -1,5 +1,7 @@
 """Agents that a topology's file names are named on the terminal, on the page, in results and in traces."""
 
+import errno
+import io
 import json
 
 import pytest
@@ -84,3 +86,20 @@ def test_a_command_to_repeat_is_called_as_it_can_be_here(called, found, says, tm
         terminal.interrupted("all is kept", "netsim audit endless.py", anew=True)
     assert f"Continue with: {says} audit netsim.py\n" in said.get()
     assert f"Begin anew with: {says} audit endless.py\n" in said.get()
+
+
+def test_lines_that_a_program_reads_are_not_filled_up():
+    out = io.StringIO()
+    console = type(terminal.console)(file=out, width=60)
+    console.print(terminal.fitted([terminal.Column("a", ["1", "23"])], console))
+    console.print("  a sentence \n in two")
+    assert [line for line in out.getvalue().splitlines() if line != line.rstrip()] == []
+    assert out.getvalue().endswith("  a sentence\n in two\n")
+
+
+def test_a_read_only_file_system_has_no_room_to_make(capsys):
+    terminal.print_error(OSError(errno.EROFS, "Read-only file system", "x"))
+    said = capsys.readouterr().err
+    assert "the file system is read-only: nothing can be written there; write elsewhere" in said
+    assert "make room" not in said
+    assert "Traceback" not in said

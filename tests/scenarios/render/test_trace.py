@@ -188,9 +188,11 @@ def test_places_that_hold_no_transcript(folder, tmp_path):
     (tmp_path / "cut.parquet").write_bytes((folder / "transcript-leaky.parquet").read_bytes()[:-40])
     files = [folder / "report.html", tmp_path / "a.yaml", tmp_path / "cut.parquet", tmp_path / "empty.spool"]
     for file in files:
+        what = "give transcript-….parquet or ….spool of a results folder"
+        what = f"a scenario is run first: `netsim run {file}`" if file.suffix == ".yaml" else what
         printed = trace(file, status=2)
         why = " (an empty file)" if file.stem == "empty" else ""
-        assert printed.strip().endswith(f"neither a spool nor a transcript{why}"), printed
+        assert printed.strip().endswith(f"neither a spool nor a transcript{why}; {what}"), printed
     printed = trace(folder / "transcript-leaky.parquet", "--algorithm", "leaky", status=2)
     assert "--algorithm chooses among those of a folder" in printed
 

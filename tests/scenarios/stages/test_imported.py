@@ -131,6 +131,44 @@ def test_a_mistake_is_one_line_with_file_line_and_column(home, broken, said):
     assert said in done.output.replace("\n", "")
 
 
+NAMES = {
+    "of a column": ("y=g", "--column = 'y=g': the algorithm sends 'x', the file has 'y'; allowed: --column x=g"),
+    "of none": ("", "the algorithm sends 'x', the file has 'g'; allowed: --column x=g"),
+}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_other_names_than_the_algorithms_are_said(home, case):
+    now, said = NAMES[case]
+    path, columns = written(home, "names.csv")
+    columns[-1] = now
+    if not now:
+        path.write_text(path.read_text().replace("when,src,dst", "time,sender,receiver"))
+        columns = []
+    done = cli("attack", path, "--scenario", home / "home.yaml", *columns, ends=2)
+    assert said in done.output.replace("\n", "")
+
+
+def test_two_copies_of_one_exchange_that_differ_are_refused(home):
+    def altered(text):
+        lines = text.splitlines()
+        of_first = [k for k, line in enumerate(lines) if line.split(",")[1] == lines[1].split(",")[1]]
+        lines[of_first[1]] = lines[of_first[1]].replace("[[", "[[1", 1).replace("[[1-", "[[-1")
+        return "\n".join(lines)
+
+    path, columns = written(home, "copies.csv", broken=altered)
+    done = cli("attack", path, "--scenario", home / "home.yaml", *columns, ends=2)
+    assert "other values than in line 2: both are of exchange 0 of agent " in done.output.replace("\n", "")
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_anything_is_attacked(home):
+    (home / "a-file").touch()
+    for what in ([home / "run"], [home / "lines.jsonl", "--scenario", home / "home.yaml"]):
+        done = cli("attack", *what, "--out", home / "a-file", ends=2)
+        assert "a-file': cannot be written (File exists); allowed: a folder to write to" in done.output
+        assert "inferring" not in done.output
+
+
 def test_messages_of_neither_world_have_no_loss(home):
     path, columns = written(home, "few.csv", keep=lambda row: row["number"] == 0 or row["sender"] == 0)
     report, _ = attacked(home, path, *columns)

@@ -14,6 +14,7 @@ from netsim.errors import PrivacyError, ScenarioError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import subset
 from scenarios.render.page.report import figures
+from scenarios.results.tree import dumps
 from scenarios.schema.own import claiming
 from tests.scenarios.small import TINY
 
@@ -260,7 +261,13 @@ def test_a_figure_is_chosen_by_its_title(results):
 
 def test_results_and_their_audit_are_one_line(results):
     (entry,) = results.algorithms
-    assert repr(results) == f"Results(name: tiny, status: complete, seed: 0, mine: {entry.audit.verdict})"
+    assert repr(results).startswith(f"Results(name: tiny, status: complete, seed: 0, mine: {entry.audit.verdict}: ")
+    for shown in (repr(results), results._repr_html_(), repr(entry), entry._repr_html_()):
+        assert len(shown) < 1500
+        for word in ("ε claimed", "ε exact", "ε audited"):
+            assert word in shown
+    assert "folder: " in repr(results)
+    assert "_folder" not in dumps(results)
     assert f"verdict: {entry.audit.verdict}" in repr(entry.audit)
     assert entry.audit.verdict in results._repr_html_()
 

@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import library
 from scenarios.schema.load import expanded, parse, validated
+from scenarios.stages import witness
 from scenarios.stages.witness import Audited, confirm, file_of, make, save
 from scenarios.stages.witness_file import WitnessFile, fingerprint
 from scenarios.stages.worlds import worlds
@@ -92,6 +94,17 @@ def test_an_uncovered_message_shows_itself_and_not_delta(folder):
     assert "'x'" in found.reason
     assert "One transcript cannot show that more than δ = 0.001 of them leak; the audit did." in found.reason
     assert found.first_above is None
+
+
+def test_of_noise_that_is_not_on_the_wire_a_message_is_no_deterministic_function(folder):
+    found = confirm(WitnessFile.read(file_of(folder, "leaky")))
+    sentence = "sends 'x', a deterministic function of its private gradients (apart by 1)"
+    uncovered = replace(found.account.uncovered, sentence=sentence)
+    (item, *_) = confirm(WitnessFile.read(file_of(folder, "coded"))).account.items
+    account = replace(found.account, uncovered=uncovered, items=(item, replace(item, counts=False, message=None)))
+    said = witness._reason(account, found.claim)
+    assert "a function of its private gradients and of noise that is not on the wire (apart by 1); no noise" in said
+    assert "deterministic" in witness._reason(replace(account, items=(item,)), found.claim)
 
 
 def test_releases_that_a_codec_rounded_are_priced_as_they_were_sent(folder):

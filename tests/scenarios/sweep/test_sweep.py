@@ -96,6 +96,20 @@ def test_wrong_sweeps_get_a_good_message(text, says):
     assert "sweep.yaml" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("grid: {links.loss: [0.1, 0.2]}", []),
+        ("repeats: 2", []),
+        ("grid: {links.loss: [0.1, 0.2, 0.1]}", ["links.loss has a value twice in grid"]),
+        ("grid: {links.loss: [0.1]}", ["Nothing varies: a sweep of one point"]),
+    ],
+)
+def test_points_that_are_the_same_are_remarked(text, says):
+    remarks = load_sweep(f"scenario: small\n{text}\n", "sweep.yaml").remarks()
+    assert [one[: len(said)] for one, said in zip(remarks, says, strict=True)] == says
+
+
 def test_a_point_that_does_not_fit_is_named_before_anything_runs(tmp_path):
     wrong = GRID.model_copy(update={"grid": {"links.loss": [0.1, 1.5]}})
     with pytest.raises(ScenarioError, match=r"point 1: links.loss = 1.5: out of range"):

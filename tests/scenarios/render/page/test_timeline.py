@@ -6,6 +6,7 @@ import math
 import re
 from base64 import b64encode
 from dataclasses import replace
+from itertools import pairwise
 
 import pandas as pd
 import pytest
@@ -419,3 +420,41 @@ def test_packets_cover_no_number_and_the_axis_has_one_notation(chromium, small, 
         words = page.evaluate("[...document.querySelectorAll('#lanes text')].map(e => e.textContent)")
         assert set(words) & {"s", "ms", "µs", "№"}
         assert not any("e" in word for word in words if word[:1].isdigit())
+
+
+APART = """[...document.querySelectorAll('#lanes .date-text')].map(e => e.getBoundingClientRect())
+  .map(r => [r.left, r.right]).sort((a, b) => a[0] - b[0])"""
+INSTANT = """\
+name: instant
+problem: {kind: ridge, data: {name: synthetic, kind: regression, records: 20, dimension: 2}, ridge: 0.5}
+topology: {kind: ring, agents: 5}
+adversary: {links: all}
+algorithms: [{kind: private_gradient_descent, name: descent, rounds: 8, step: 0.05}]
+"""
+
+
+@pytest.fixture(scope="module")
+def instant(tmp_path_factory):
+    """The page of rounds that take no time."""
+    folder = tmp_path_factory.mktemp("instant")
+    run_scenario(parse(INSTANT), folder)
+    return folder / "report.html"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_numbers_of_rounds_stand_apart(chromium, instant, width):
+    with chromium.open(instant, width=width) as page:
+        ends = page.evaluate(APART)
+        assert len(ends) > 3
+        assert all(right + 2 <= left for (_, right), (left, _) in pairwise(ends))
+
+
+def test_a_heading_of_words_is_where_its_words_are(instant):
+    """Numbers are at the right, and words at the left."""
+    for table in re.findall(r"<table.*?</table>", instant.read_text(), re.DOTALL):
+        heads = re.findall(r'<th scope="col"(?: class="(\w+)")?', table.partition("<tbody>")[0])
+        for row in re.findall(r"<tr.*?</tr>", table.partition("<tbody>")[2], re.DOTALL):
+            cells = re.findall(r'<t[hd](?! scope="row")(?: class="(\w+)")?(?! colspan)', row)
+            if len(cells) + 1 == len(heads):
+                assert [one == "text" for one in cells] == [one == "text" for one in heads[1:]], table[:200]
