@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from attacks.audit.loss.comparison import Sample
+from attacks.audit.loss.comparison import Reproduced, Sample
 from attacks.audit.pair import FIRST_CHUNK, scaled
 from netsim.arrays import Array, Mask
 from netsim.claims import Norm
@@ -148,7 +148,13 @@ class Rows:
         then not held."""
         try:
             with np.errstate(all="ignore"):
-                made = sample.copied(len(self.slopes)).replayed(agent, self, "other data").releases
+                copies = sample.copied(len(self.slopes))
+                there = copies.replayed(agent, self, "other data")
+                if any(release.sent_in is None for release in there.releases):  # noise that was drawn apart, say
+                    mine = copies.replayed(agent, self.own, "its own data")
+                    out = Reproduced(copies, agent, self.own, mine).recovered(there, self, copies)
+                    there = there if out is None else out.theirs
+                made = there.releases
                 seen = np.concatenate([r.value / r.stddev for r in made], axis=-1)
         except NetsimError:
             return None

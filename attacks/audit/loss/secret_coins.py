@@ -356,11 +356,13 @@ def price_of_secret(
     *,
     transcripts: int = 0,
     bounded: bool = True,
+    besides: tuple[Sequence[Sample], Sequence[Sample]] = ((), ()),
 ) -> SecretCoins | None:
     """The price of both directions together, at `confidence` by itself; None where coins choose receivers alone.
 
     From so many tosses of each world, one in four of the audit's `transcripts`, but at least `TOSSED`, fewer in long
-    runs, and `FEWEST` at δ = 0.
+    runs, and `FEWEST` at δ = 0. There transcripts of either world `besides` these count too, of one replica each: any
+    that is possible.
 
     You get an `AttackError` where histories cannot be listed, unless it is to be `bounded` all the same, or another
     `NetsimError` where they cannot be replayed (what is released is not on the wire as it was); and a `PrivacyError`
@@ -388,6 +390,7 @@ def price_of_secret(
         first = SECRET + 2 * LOOKED_AT  # the others were looked at to decide
         plain, aimed = ([simulate(world, first + 2 * k + way) for k in range(tosses)] for way in (0, 1))
         more = range(tosses, tosses if unlisted is None else plainly)  # a game wants some where pure ε does not
+        aimed += besides[world] if delta == 0 else ()
         plains.append(plain + [simulate(world, first + 2 * k) for k in more])
         drawn, others = (losses_of(one, agent, *pair, listed=unlisted is None) for one in (plain, aimed))
         seen += [drawn, others]
