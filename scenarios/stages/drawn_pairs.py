@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 
 from attacks.audit.loss.comparison import Reproduced, Sample
 from attacks.audit.pair import FIRST_CHUNK, scaled
+from attacks.replay import Release
 from netsim.arrays import Array, Mask
 from netsim.claims import Norm
 from netsim.errors import NetsimError
@@ -155,7 +156,7 @@ class Rows:
                     out = Reproduced(copies, agent, self.own, mine).recovered(there, self, copies)
                     there = there if out is None else out.theirs
                 made = there.releases
-                seen = np.concatenate([r.value / r.stddev for r in made], axis=-1)
+                seen = np.concatenate([_in_deviations(r) for r in made], axis=-1)
         except NetsimError:
             return None
         return replace(self, releases=seen, order=2 if all(isinstance(r.mechanism, Gaussian) for r in made) else 1)
@@ -244,6 +245,12 @@ def _plain(simulation: Simulation, agent: int) -> Sample | None:
     return sample if sample.view.public.codec.lossless and sample.releases else None
 
 
+def _in_deviations(release: Release) -> Array:
+    """What a release hides, (rows, numbers); a number without noise that is the same in all rows is 0."""
+    same = np.all(release.value == release.value[:1], axis=0) & np.all(np.equal(release.stddev, 0), axis=0)
+    return np.where(same, 0.0, release.value / release.stddev)
+
+
 def _directions(rng: np.random.Generator, count: int, dimension: int) -> Array:
     """Unit vectors (count, dimension): signs, coordinates, and random ones in turn."""
     vectors = rng.standard_normal((count, dimension))
@@ -272,9 +279,11 @@ def bounds_releases(simulation: Simulation, agent: int, record: int | None) -> b
 
 def least_noise(simulation: Simulation, agent: int) -> Array | None:
     """The least standard deviation of one transcript's releases in each coordinate, (dimension,); None where that is
-    not known."""
+    not known, or where a release is of some coordinates alone."""
     if (sample := _plain(simulation, agent)) is None:
         return None
     own = simulation.problem.objectives[agent]
     made = sample.replayed(agent, own, "its own data").releases
+    if any(r.value.shape != (1, own.dimension) for r in made):
+        return None
     return np.min([np.broadcast_to(r.stddev, (1, own.dimension))[0] for r in made], axis=0)
