@@ -453,7 +453,7 @@ class _Audit:
             judgement = replace(judgement, reason=f"{judgement.reason} {why}.")
         if judgement.verdict is Verdict.REFUTED and self.claim.delta == 0:
             judgement = replace(judgement, reason=f"{judgement.reason}{self._other_scale}")
-        if unbounded is not None and judgement.verdict is Verdict.CONSISTENT:
+        if unbounded is not None and judgement.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED):
             judgement = replace(judgement, reason=f"{judgement.reason} Not proven for every pair: {unbounded}.")
         return AuditResult(
             claim=self.claim,

@@ -431,6 +431,8 @@ _BY_CHANCE = (
 
 
 def _name(field: Field) -> str:
+    if field[1] == "release":
+        return f"agent {field[0]} releases, as its number {field[2]},"
     return f"agent {field[0]} sends as {field[3]!r} in its {field[1]} message {field[2]}"
 
 
