@@ -209,7 +209,9 @@ class RareTosses:
             return _both(sample, self.agent, self.hypotheses, coins, "of several tosses")
 
         try:
-            return [one for _, one in every(read, min(_JOINT, 2 * _WORK // (1 + len(sample.view.at_node(self.agent)))))]
+            return [
+                one for _, one in every(read, min(_JOINT, 2 * _WORK // (1 + len(sample.view.at_node(self.agent)))))
+            ]
         except AttackError:
             return ()
 

@@ -7,7 +7,7 @@ which lines run, and which messages are sent, is the same in every run with the 
 
 import ast
 import linecache
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -78,15 +78,22 @@ class Reading:
     """Where the code failed on followed values."""
 
 
-def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases: Sequence[Array] = ()) -> Reading:
+def reading(
+    recording: Recording,
+    hypothesis: Hypothesis | None = None,
+    releases: Sequence[Array] = (),
+    inside: Collection[int] = (),
+) -> Reading:
     """What an agent's code does on a transcript; its answers are random ones, or those of a hypothesis, and so are
-    its releases, but for those that are given.
+    its releases, but for those that are given. Releases `inside` messages are nothing that was seen: what is sent has
+    to be affine in them, too.
 
     You get an `AttackError` from coins that toss otherwise than before.
     """
     found = Reading()
     with np.errstate(all="ignore"):
         node = _FollowedNode(recording, found, hypothesis, releases)
+        node.inside = inside
         try:
             with arrays_followed():
                 node.read()
@@ -178,6 +185,7 @@ class _FollowedNode(RecordedNode):
 
     blind_to_receivers = True
     sent: int
+    inside: Collection[int] = ()
 
     def __init__(
         self, recording: Recording, found: Reading, hypothesis: Hypothesis | None, releases: Sequence[Array]
@@ -216,6 +224,8 @@ class _FollowedNode(RecordedNode):
         if not self._unsent:
             raise EndOfRecord
         self._law(mechanism)
+        if self._made in self.inside:
+            self._bent("a perturbed minimizer is sent inside something else")
         return self._released(self._answer(v, None))
 
     def _answer(self, at: Array, known: Callable[[Array], Array] | None) -> Array:
@@ -229,7 +239,8 @@ class _FollowedNode(RecordedNode):
     def _released(self, value: Array) -> Array:
         self._made += 1
         known = self._made <= len(self._releases)
-        released = self._followed(self._releases[self._made - 1] if known else value_of(value), SEEN)
+        kind = Kind(What.AFFINE) if self._made - 1 in self.inside else SEEN
+        released = self._followed(self._releases[self._made - 1] if known else value_of(value), kind)
         released.setflags(write=False)
         return released
 
