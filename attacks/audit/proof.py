@@ -3,9 +3,12 @@
 The probe reads what the agent sends as O = o + C g + B z, given what passed its door before: g its private answers
 (gradients, proximal points), z its noise. Releases that no message carries as they were made are granted: who has
 them knows no less. Where each noise is in one message alone, B is diagonal, and what the door sees is a sequence of
-releases, the r-th moved by Σ_t C_rt Δg_t against noise B_rr z_r. Δg_t, by how much the answers
-of two adjacent worlds differ, may depend on all that was seen before, and on nothing else: given what was seen, the
-agent's state follows from its data. With ‖Δg_t‖ ≤ Δ_t whatever was seen,
+releases, the r-th moved by Σ_t C_rt Δg_t against noise B_rr z_r. Where a message with answers in it has no noise but
+that of such releases they are not granted: the code is then affine in them, too, each message has one noise in it
+that none before has, and (B⁻¹C)_rt stands for C_rt/B_rr, B being triangular; no answer is at a point that is moved by
+noise which is out only with it, or later. Δg_t, by how much the answers of two adjacent worlds differ, may depend on
+all that was seen before, and on nothing else: given what was seen, the agent's state follows from its data.
+With ‖Δg_t‖ ≤ Δ_t whatever was seen,
 
     Laplace:   the loss of every transcript is at most √2 Σ_r Σ_t |C_rt/B_rr| Δ_t, in ℓ1;
     Gaussian:  μ² of every transcript is at most Σ_ts |K_ts| Δ_t Δ_s, and releases that share a fixed μ² lose no more
@@ -136,9 +139,9 @@ def _at_coins(
         )
     if any(door.inside for door in doors):
         rest = (
-            f"each of the {len(first.vectors)} noisy values that it sends has {law} noise in it that none before it has,"
-            " with a factor that is the same in all runs; nothing else that it sends depends on its data, given what was"
-            " seen before"
+            f"each of the {len(first.vectors)} noisy values that it sends has {law} noise in it that none before it "
+            "has, with a factor that is the same in all runs; nothing else that it sends depends on its data, given "
+            "what was seen before"
         )
     return Bound(
         epsilon + added,

@@ -1,5 +1,5 @@
-"""Messages without noise, or with less, at tosses of private coins that hardly ever come out, be they ones that nobody
-tossed.
+"""Messages without noise, or with less, at tosses of private coins that hardly ever come out, and that nobody need
+have tossed.
 
 Each toss of a transcript is turned once, to every other outcome, and both worlds are replayed at it, others doing
 what they did. Where a value differs that no noise covers, or another message is sent, the transcript is simulated

@@ -69,7 +69,8 @@ class Rows:
     @classmethod
     def drawn(cls, simulation: Simulation, agent: int, record: int | None) -> "Rows | None":
         """Along coordinates, signs, and random vectors, a quarter of them from a gradient of 0; the first row moves
-        nothing. Fewer where much is released. None where nothing is, where a codec rounds it, or where the code fails on such data."""
+        nothing. Fewer where much is released. None where nothing is, where a codec rounds it, or where the code fails
+        on such data."""
         own, rng = simulation.problem.objectives[agent], np.random.default_rng(0)
         if (sample := _plain(simulation, agent)) is None:
             return None

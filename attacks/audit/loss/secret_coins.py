@@ -65,8 +65,8 @@ class SecretCoins:
     explain one transcript, at most; None where they could not be listed, as `unlisted` says: then
     `epsilon` is that of `known` from above, and of a game with `drawn` histories from below. `apart`: a transcript
     that many of these explain and none of the other world would have been explained by some, were the ratio of their
-    odds no more than e to this (`_RARE`). `tosses` of each world were looked at. `rarer`: who knows them loses most at a
-    toss that none of these has.
+    odds no more than e to this (`_RARE`). `tosses` of each world were looked at. `rarer`: who knows them loses most
+    at a toss that none of these has.
     """
 
     epsilon: Interval

@@ -386,8 +386,8 @@ def in_spite_of(operation: Callable[[Node], object]) -> Run:
 
 
 APART = ("once", "absolute", "cut", "gate", "times", "before", "ahead", "late", "bare first")
-"""Noise that is drawn apart: the same in two messages, or no affine part of one; and answers at points which noise moves
-that is sent with them, or after them, or never."""
+"""Noise that is drawn apart: the same in two messages, or no affine part of one; and answers at points which noise
+moves that is sent with them, or after them, or never."""
 
 
 def apart(way: str) -> Run:
