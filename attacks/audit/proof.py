@@ -210,7 +210,7 @@ class _Door:
         try:
             return cls._read(sample, granted, Mapper(RecordedAgent(granted)), coins, part, parts)
         except _BareError:
-            _check_followed(reading(recording, inside=hidden))
+            _check_followed(reading(recording._replace(inside=tuple(hidden))))
             return cls._read(sample, recording, mapper, coins, part, parts)
 
     @classmethod

@@ -7,7 +7,8 @@ which lines run, and which messages are sent, is the same in every run with the 
 
 import ast
 import linecache
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -78,22 +79,15 @@ class Reading:
     """Where the code failed on followed values."""
 
 
-def reading(
-    recording: Recording,
-    hypothesis: Hypothesis | None = None,
-    releases: Sequence[Array] = (),
-    inside: Collection[int] = (),
-) -> Reading:
+def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases: Sequence[Array] = ()) -> Reading:
     """What an agent's code does on a transcript; its answers are random ones, or those of a hypothesis, and so are
-    its releases, but for those that are given. Releases `inside` messages are nothing that was seen: what is sent has
-    to be affine in them, too.
+    its releases, but for those that are given.
 
     You get an `AttackError` from coins that toss otherwise than before.
     """
     found = Reading()
     with np.errstate(all="ignore"):
         node = _FollowedNode(recording, found, hypothesis, releases)
-        node.inside = inside
         try:
             with arrays_followed():
                 node.read()
@@ -166,11 +160,17 @@ def in_words(found: Sequence[ReadLine], most: int = 3) -> str:
 
 def not_all_audited(found: Sequence[ReadLine]) -> str:
     """Which lines read, and what to do about it, in two sentences."""
+    filled = " Fill `node.zeros()` or a list, no array of NumPy's." if any(map(_fills, found)) else ""
     return (
         "Its code decides by what is private or was seen, and what it does at other values is not audited: "
         f"{in_words(found)}. Decide by public numbers, or for each number by NumPy (`np.where`, `np.maximum`), or "
-        "read the code."
+        f"read the code.{filled}"
     )
+
+
+def _fills(one: ReadLine) -> bool:
+    """Whether the line writes into an array, as far as it looks."""
+    return re.match(r"[\w.]+\[[^=]*\]\s*[-+*/]?=(?!=)|np\.copyto", one.code) is not None
 
 
 def judged_of_what_is_read(found: Judgement, lines: Sequence[ReadLine]) -> Judgement:
@@ -185,7 +185,6 @@ class _FollowedNode(RecordedNode):
 
     blind_to_receivers = True
     sent: int
-    inside: Collection[int] = ()
 
     def __init__(
         self, recording: Recording, found: Reading, hypothesis: Hypothesis | None, releases: Sequence[Array]
@@ -224,7 +223,7 @@ class _FollowedNode(RecordedNode):
         if not self._unsent:
             raise EndOfRecord
         self._law(mechanism)
-        if self._made in self.inside:
+        if self._made in self._inside:
             self._bent("a perturbed minimizer is sent inside something else")
         return self._released(self._answer(v, None))
 
@@ -239,7 +238,7 @@ class _FollowedNode(RecordedNode):
     def _released(self, value: Array) -> Array:
         self._made += 1
         known = self._made <= len(self._releases)
-        kind = Kind(What.AFFINE) if self._made - 1 in self.inside else SEEN
+        kind = Kind(What.AFFINE) if self._made - 1 in self._inside else SEEN
         released = self._followed(self._releases[self._made - 1] if known else value_of(value), kind)
         released.setflags(write=False)
         return released

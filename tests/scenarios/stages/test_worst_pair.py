@@ -235,7 +235,7 @@ class NearItsClip(Sound):
 
 
 class Part(Sound):
-    \"\"\"Three coordinates are released, with zeros beside them; in `Silent` all, three of them 0 without noise.\"\"\"
+    \"\"\"Three coordinates are released, with zeros beside them; in `Silent` all, three 0 without noise.\"\"\"
 
     async def run(self, node):
         g = Clip(self.bound, "l1")((await node.gradient(node.zeros()))[:, :3])
