@@ -174,7 +174,8 @@ class Rows:
         """How far the releases of two quarters of the rows are apart, (rows / 4,); 0 where that is not known."""
         quarter = len(self.slopes) // 4
         first, second = (slice(k * quarter, (k + 1) * quarter) for k in (one, other))
-        far = np.linalg.norm(self.releases[second] - self.releases[first], ord=self.order, axis=1)
+        with np.errstate(invalid="ignore"):  # where that is not known
+            far = np.linalg.norm(self.releases[second] - self.releases[first], ord=self.order, axis=1)
         return np.where(self._known[first] & self._known[second], far, 0.0)
 
     @property
