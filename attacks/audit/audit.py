@@ -457,7 +457,7 @@ class _Audit:
         if not self.repeats and judgement.verdict is Verdict.CONSISTENT:
             why = f"What it does is not what was read: {unbounded}. {judgement.reason}"
             judgement = replace(judgement, verdict=Verdict.UNDERPOWERED, reason=why)
-        elif unbounded is not None and judgement.verdict is Verdict.CONSISTENT:
+        elif unbounded is not None and judgement.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED):
             judgement = replace(judgement, reason=f"{judgement.reason} Not proven for every pair: {unbounded}.")
         return AuditResult(
             claim=self.claim,

@@ -121,7 +121,8 @@ class _Moved:
             return (None,) * self.count
         first, flat = np.eye(self.dimension)[0], np.ones(self.dimension)
         near, far = self.by(NEAR * first), self.by(FAR * first)
-        rows = np.argmax(np.abs(near[..., 0]), axis=0)  # the message that an answer moves most
+        moved = np.nan_to_num(np.abs(near[..., 0]), nan=0.0, posinf=0.0)  # what was seen, 0 here, may be divided by
+        rows = np.argmax(moved, axis=0)  # the message that an answer moves most
         queries = np.arange(self.count)
         slope = near[rows, queries, 0] / NEAR
         bound = np.divide(far[rows, queries, 0], slope, out=np.full(self.count, np.inf), where=slope != 0)

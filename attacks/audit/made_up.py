@@ -125,9 +125,13 @@ class _MadeUp:
         the same."""
         moved, noise = self.found.applied(self.clips(given)), self.noise[:, None]
         most = np.max(np.abs([still.values, there.values, moved]), axis=(0, -1))  # of each number and copy
+        most = np.where(np.isnan(most), 0.0, most)
         room = np.minimum(AFFINE * most, MILLIONTH * noise)
         room = room + (noise > 0) * ROUNDING * np.maximum(1.0, np.max(most, axis=0, initial=0.0))
-        return ~(np.max(np.abs(there.values - still.values - moved), axis=-1) <= room)
+        # what is divided by 0 where a made-up value is, in both alike
+        same = (there.values == still.values) | (np.isnan(there.values) & np.isnan(still.values))
+        same = np.all(same & (moved == 0), axis=-1)
+        return ~same & ~(np.max(np.abs(there.values - still.values - moved), axis=-1) <= room)
 
     def moved(self, still: _Reading, there: _Reading, given: Array) -> Mask:
         """Which queries' points differ but by their own `steps`, (queries, copies)."""

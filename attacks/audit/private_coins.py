@@ -29,7 +29,7 @@ from attacks.audit.loss.exact import SINGLES, ExactLoss
 from attacks.audit.loss.secret_coins import SECRET, SecretCoins, drawn_coins, price_of_secret
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.pair import Pair, Simulate
-from attacks.audit.rare_tosses import RareSending, rare_sending
+from attacks.audit.rare_tosses import RareSending, RareTosses
 from attacks.audit.verdict import BROKEN, Judgement, Verdict, exceeds
 from attacks.replay import Hypothesis, replay
 from attacks.replay.coins import Coins, every
@@ -123,9 +123,11 @@ class PrivateCoins:
         if not self.tossed:
             return self
         delta = self.claim.delta
-        rare = None
+        tosses, rare = RareTosses(simulate, pair.agent, pair.hypotheses, self.claim, confidence, SINGLES), None
+        costly: tuple[Sequence[Sample], Sequence[Sample]] = ((), ())
         with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
-            rare = rare_sending(simulate, pair.agent, pair.hypotheses, self.claim, confidence, SINGLES)
+            rare = tosses.sending()
+            costly = tosses.costly()
         try:
             secret = price_of_secret(
                 simulate,
@@ -135,6 +137,7 @@ class PrivateCoins:
                 confidence,
                 transcripts=transcripts,
                 bounded=self.claim.coins == "secret" or delta > 0,
+                besides=costly,
             )
         except PrivacyError:
             raise

@@ -3,9 +3,12 @@
 The probe reads what the agent sends as O = o + C g + B z, given what passed its door before: g its private answers
 (gradients, proximal points), z its noise. Releases that no message carries as they were made are granted: who has
 them knows no less. Where each noise is in one message alone, B is diagonal, and what the door sees is a sequence of
-releases, the r-th moved by Σ_t C_rt Δg_t against noise B_rr z_r. Δg_t, by how much the answers
-of two adjacent worlds differ, may depend on all that was seen before, and on nothing else: given what was seen, the
-agent's state follows from its data. With ‖Δg_t‖ ≤ Δ_t whatever was seen,
+releases, the r-th moved by Σ_t C_rt Δg_t against noise B_rr z_r. Where a message with answers in it has no noise but
+that of such releases they are not granted: the code is then affine in them, too, each message has one noise in it
+that none before has, and (B⁻¹C)_rt stands for C_rt/B_rr, B being triangular; no answer is at a point that is moved by
+noise which is out only with it, or later. Δg_t, by how much the answers of two adjacent worlds differ, may depend on
+all that was seen before, and on nothing else: given what was seen, the agent's state follows from its data.
+With ‖Δg_t‖ ≤ Δ_t whatever was seen,
 
     Laplace:   the loss of every transcript is at most √2 Σ_r Σ_t |C_rt/B_rr| Δ_t, in ℓ1;
     Gaussian:  μ² of every transcript is at most Σ_ts |K_ts| Δ_t Δ_s, and releases that share a fixed μ² lose no more
@@ -46,10 +49,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from scipy import linalg
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.clips import Clips, stretch
-from attacks.audit.followed.reading import in_words, reading
+from attacks.audit.followed.reading import Reading, in_words, reading
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.made_up import SAME, drawn, moved_elsewhere
 from attacks.audit.verdict import Bound
@@ -57,6 +61,7 @@ from attacks.audit.view_price import Order, worst_change
 from attacks.probe.mapping import Map, Mapper
 from attacks.probe.node import RecordedAgent
 from attacks.replay.coins import Coins, every
+from attacks.replay.recorded import Recording
 from netsim.arrays import Array, Mask
 from netsim.claims import Adjacency, Clip
 from netsim.errors import AttackError
@@ -132,6 +137,12 @@ def _at_coins(
             f"each of its {len(first.vectors)} releases has {law} noise of its own; all else that it sends is made of"
             " these and of what was seen before"
         )
+    if any(door.inside for door in doors):
+        rest = (
+            f"each of the {len(first.vectors)} noisy values that it sends has {law} noise in it that none before it "
+            "has, with a factor that is the same in all runs; nothing else that it sends depends on its data, given "
+            "what was seen before"
+        )
     return Bound(
         epsilon + added,
         (
@@ -163,7 +174,8 @@ class _Door:
     query's point moves with others' answers; `steps` (queries,) by how much with its own. `perturbed`: the steps of
     releases by objective perturbation; `batches`: which of so many `records` a query is for, where it is not for all
     (None as in `Pass`); `overran`: whether the code goes on to send where the record ends; `drawn`: how many
-    transcripts were made up; `granted`: who listens is granted releases that no message carries."""
+    transcripts were made up; `granted`: who listens is granted releases that no message carries; `inside`: they come
+    out of messages."""
 
     law: str
     vectors: Array
@@ -178,6 +190,7 @@ class _Door:
     overran: bool
     drawn: int
     granted: bool
+    inside: bool = False
 
     @classmethod
     def of(cls, sample: Sample, agent: int, coins: Coins, part: int, parts: int) -> "_Door":
@@ -186,27 +199,39 @@ class _Door:
         if not public.codec.lossless:
             raise AttackError(f"{public.codec} changes what is sent")
         recording = sample.recording(agent)
-        followed = reading(recording)
-        if followed.failed:
-            raise AttackError(f"its code cannot be followed at {followed.failed}")
-        if followed.read:
-            raise AttackError(f"its code decides by what is private or was seen: {in_words(followed.read)}")
-        if followed.bent:
-            raise AttackError(followed.bent)
+        _check_followed(reading(recording))
         mapper = Mapper(RecordedAgent(recording))
         if mapper.base.gaps:
             raise AttackError("messages to the agent were not recorded")
-        if granted := bool(mapper.base.unseen):
-            recording = recording._replace(granted=tuple(sample.releases))
-            mapper = Mapper(RecordedAgent(recording))
+        hidden = [release for _, release in mapper.base.unseen]
+        if not hidden:
+            return cls._read(sample, recording, mapper, coins, part, parts)
+        granted = recording._replace(granted=tuple(sample.releases))
+        try:
+            return cls._read(sample, granted, Mapper(RecordedAgent(granted)), coins, part, parts)
+        except _BareError:
+            _check_followed(reading(recording._replace(inside=tuple(hidden))))
+            return cls._read(sample, recording, mapper, coins, part, parts)
+
+    @classmethod
+    def _read(
+        cls, sample: Sample, recording: Recording, mapper: Mapper, coins: Coins, part: int, parts: int
+    ) -> "_Door":
+        public = sample.view.public
         clips = Clips.of(recording, mapper)
         found = clips.map()
         if len(found.design) != 1:
             raise AttackError("coordinates have maps of their own")
         law, scale = _noise(mapper, found)
-        noise = np.sum(abs(found.noise[0].toarray()) * scale, axis=1)  # of each message
-        vectors, rows = _releases(mapper, found, noise)
+        inside = bool(mapper.base.unseen)
+        own = found.noise[0].toarray() * scale
+        noise = np.sum(abs(own), axis=1)  # of each message
         steps, shared = _points(clips)
+        if inside:
+            vectors, rows, moved = _inside(mapper, found, own)
+            shared |= moved
+        else:
+            vectors, rows = _releases(mapper, found, noise)
         alone = np.random.default_rng([4, *coins.history]).permutation(drawn(mapper))[part::parts][:ALONE]
         shared |= moved_elsewhere(mapper, clips, found, noise, steps, alone)
         factors = np.array([mapper.base.equations[row].factor for row in rows])
@@ -216,14 +241,15 @@ class _Door:
             found.fields,
             clips.each,
             {t: batch for (_, t), batch in mapper.base.batches.items()},
-            public.records[agent] if public.records else 1,
+            public.records[recording.agent] if public.records else 1,
             mapper.shape[1],
             steps,
             shared,
             -factors[factors < 0],
             mapper.base.overran,
             drawn(mapper),
-            granted,
+            bool(recording.granted),
+            inside,
         )
 
     def check_same(self, other: "_Door") -> None:
@@ -331,6 +357,62 @@ class _Door:
         return f"the curvature of the objectives is not known, and number {t} is a proximal point ({convexity})"
 
 
+class _BareError(AttackError):
+    """A message has answers in it and no noise, but that of releases which who listens was granted."""
+
+
+def _check_followed(followed: Reading) -> None:
+    if followed.failed:
+        raise AttackError(f"its code cannot be followed at {followed.failed}")
+    if followed.read:
+        raise AttackError(f"its code decides by what is private or was seen: {in_words(followed.read)}")
+    if followed.bent:
+        raise AttackError(followed.bent)
+
+
+def _inside(mapper: Mapper, found: Map, own: Array) -> tuple[Array, list[int], Mask]:
+    """`_releases` where some come out of messages: each row with noise has one noise in it that none before has, so
+    that L z = O − o − C g has one solution, row after row; `own` is L, (equations, noises). And which queries' points
+    noise moves, (queries,): all of it is out before the first message that the query moves."""
+    design, loud = found.design[0].toarray(), np.any(own != 0, axis=1)
+    rows, out = np.flatnonzero(loud).tolist(), dict[int, int]()
+    for row in rows:
+        fresh = [k for k in np.flatnonzero(own[row]).tolist() if k not in out]
+        if len(fresh) != 1:
+            raise AttackError("some noise is in several messages, or neighbors know it: it does not come out of them")
+        out[fresh[0]] = row
+    if mapper.base.seeds or any(mapper.base.equations[row].factor < 0 for row in rows):
+        raise AttackError(
+            "there are perturbed minimizers, or noise that neighbors share, beside noise inside messages"
+        )
+    if np.any(design[~loud]):
+        field = found.fields[int(np.flatnonzero(~loud & np.any(design, axis=1))[0])]
+        raise _BareError(f"{field[3]!r} of {field[1]} message {field[2]} depends on answers, and no noise is in it")
+    hidden, queries = [found.releases.index(one) for one in mapper.base.unseen], design.shape[1]
+    moved, answered = _moved_by(mapper, hidden), _moved_by(mapper, None)
+    for _ in range(queries):  # and by what its noise moves before
+        moved = moved | ((answered.astype(int) @ moved.astype(int)) > 0)
+    for j, k in enumerate(hidden):
+        for t in np.flatnonzero(moved[:, j]).tolist():
+            first = int(np.flatnonzero(design[:, t])[0]) if np.any(design[:, t]) else len(design)
+            if first <= out.get(k, len(design)) and first < len(design):
+                raise AttackError("it asks at a point that noise moves which is sent only afterwards")
+    triangle = own[np.ix_(rows, list(out))]
+    return linalg.solve_triangular(triangle, design[rows], lower=True), rows, np.any(moved, axis=1)
+
+
+def _moved_by(mapper: Mapper, noises: Sequence[int] | None) -> Mask:
+    """Which queries' points these noises move, or the answers, each by itself, (queries, noises or queries)."""
+    queries = len(mapper.base.queries)
+    count, total = (queries, queries) if noises is None else (len(noises), len(mapper.base.releases))
+    impulses = np.zeros((total, count, mapper.shape[1]))
+    impulses[list(range(queries)) if noises is None else list(noises), np.arange(count)] = 1.0
+    there = mapper.at(*((impulses, None) if noises is None else (None, impulses)), copies=count)
+    base = mapper.points(mapper.base)[:, 0]
+    points = np.array([there.points[i][t] for i, t in mapper.base.queries]).reshape(queries, count, -1)
+    return np.any(points != base[:, None], axis=-1)
+
+
 def _noise(mapper: Mapper, found: Map) -> tuple[str, Array]:
     """The law of all noise, and the scale of each that is sent: deviations, or Laplace's b, (noises,)."""
     made = [m for _, some in sorted(mapper.base.mechanisms.items()) for m in some]
@@ -360,7 +442,7 @@ def _releases(mapper: Mapper, found: Map, noise: Array) -> tuple[Array, list[int
         raise AttackError("some noise is in several messages, or neighbors know it")
     if np.any(design[~loud]):
         field = found.fields[int(np.flatnonzero(~loud & np.any(design, axis=1))[0])]
-        raise AttackError(f"{field[3]!r} of {field[1]} message {field[2]} depends on answers, and no noise is in it")
+        raise _BareError(f"{field[3]!r} of {field[1]} message {field[2]} depends on answers, and no noise is in it")
     return design[loud] / noise[loud, None], np.flatnonzero(loud).tolist()
 
 

@@ -1,4 +1,5 @@
-"""Messages without noise at tosses of private coins that hardly ever come out, be they ones that nobody tossed.
+"""Messages without noise, or with less, at tosses of private coins that hardly ever come out, and that nobody need
+have tossed.
 
 Each toss of a transcript is turned once, to every other outcome, and both worlds are replayed at it, others doing
 what they did. Where a value differs that no noise covers, or another message is sent, the transcript is simulated
@@ -6,23 +7,30 @@ anew with coins that fall that way. That one has a positive probability. If no h
 explains it, up to its first unprotected message, its loss is infinite: at δ = 0 any such transcript is enough; at
 δ > 0 the tosses until there have to come out so with a probability above δ, by their odds and by how many fresh
 transcripts with these tosses are alike. Where that is not proven the claim is not called consistent all the same.
+
+At δ = 0 the toss at which releases cost most, above the claim, is simulated anew too, with aimed noise: a possible
+transcript, whose loss counts as that of any other.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from attacks.audit.accounting.formulas import leaks
 from attacks.audit.loss.comparison import Reproduced, Sample
+from attacks.audit.loss.release_cost import cost_and_shifts
 from attacks.audit.loss.secret_coins import SECRET, drawn_coins, joined, losses_of
 from attacks.audit.loss.unprotected import UnprotectedMessage, draws_for
 from attacks.audit.pair import Simulate
-from attacks.replay import Hypothesis, replay
+from attacks.audit.verdict import exceeds
+from attacks.replay import Hypothesis, Release, replay
 from attacks.replay.coins import Coins, DrawnCoins, every
 from netsim.arrays import Array, Mask
 from netsim.claims import Claim
@@ -32,6 +40,8 @@ from netsim.transcript import Transcript
 
 TURNED = 1024
 """Tosses that are turned at most, each by itself."""
+_JOINT = 2048
+"""Histories of several tosses, at most."""
 _DRAWN = 256
 """Sets of coins drawn at most, where none can be turned."""
 _WORK = 2**14
@@ -82,6 +92,8 @@ class _Both(NamedTuple):
     coins: Coins | DrawnCoins
     sent: tuple[dict[tuple[int, str], Array], dict[tuple[int, str], Array]]
     ends: tuple[object, object]
+    cost: float
+    """Of all releases, for who knows the coins."""
 
     @property
     def first_apart(self) -> tuple[int, str] | None:
@@ -106,41 +118,6 @@ def _same(one: Array | None, other: Array | None) -> bool:
     if one is None or other is None or one.shape != other.shape:
         return False
     return bool(np.allclose(one, other, rtol=_SAME, atol=_SAME * float(np.max(np.abs(one), initial=0.0))))
-
-
-def rare_sending(
-    simulate: Simulate,
-    agent: int,
-    hypotheses: tuple[Hypothesis, Hypothesis],
-    claim: Claim,
-    confidence: float,
-    index: int,
-) -> RareSending | None:
-    """What the agent sends, at a toss of its coins, that the other world would not send and no noise covers; None
-    where that was not found. The transcript whose tosses are turned is chunk `index` of world 0."""
-    sample = simulate(0, index)
-    if not sample.view.public.codec.lossless:
-        return None
-    most = min(TURNED, max(_LEAST, _WORK // (1 + len(sample.view.transcript.at_node(agent)))))
-    try:
-        found = list(_turned(sample, agent, hypotheses, most))
-    except AttackError:
-        words = f"one of {min(most, _DRAWN)} that were drawn"
-        found = [_both(sample, agent, hypotheses, drawn_coins(k), words) for k in range(min(most, _DRAWN))]
-    game = _Game(simulate, agent, hypotheses, claim, confidence, index)
-    secret = claim.coins == "secret"
-    apart = (one for one in found if one.first_apart is not None and not (secret and one.explained(found)))
-    departing = {one.ends: one for one in reversed(found) if one.ends != (None, None)}
-    doubt: RareSending | None = None
-    for one in [*islice(apart, 1), *list(reversed(departing.values()))[:_SIMULATED]]:
-        seen, proven = game.first_unprotected(one.coins), game.proven(one.coins)
-        if one.first_apart is not None and seen is None:
-            seen = f"agent {agent} sends {one.first_apart[1]!r} in its message {one.first_apart[0]}"
-        if seen is not None and proven is not False and (doubt is None or proven):
-            doubt = RareSending(one.words, str(seen), bool(proven))
-        if proven:
-            break
-    return doubt
 
 
 def _turned(sample: Sample, agent: int, hypotheses: tuple[Hypothesis, Hypothesis], most: int) -> Iterator[_Both]:
@@ -180,22 +157,27 @@ def _both(
 ) -> _Both:
     ends = list[object]()
 
+    made = list[Sequence[Release]]()
+
     def sent(hypothesis: Hypothesis) -> dict[tuple[int, str], Array]:
         found = replay(sample.view, agent, hypothesis, coins.copied(), sample.releases, sample.dither)
         other = found.departure is not None or found.overran or found.out_of_releases
         ends.append((found.departure, len(found.sendings), found.overran) if other else None)
+        made.append(found.releases)
         return {(c.message, c.name): c.predicted for c in found.comparisons}
 
     start = coins.copied()
     replay(sample.view, agent, hypotheses[0], coins, sample.releases, sample.dither)  # notes what is tossed
     zero, one = (sent(hypothesis) for hypothesis in hypotheses)
-    return _Both(words, start, (zero, one), (ends[0], ends[1]))
+    cost = math.fsum(float(cost_and_shifts(*pair)[0][0]) for pair in zip(*made, strict=False))
+    return _Both(words, start, (zero, one), (ends[0], ends[1]), cost)
 
 
 # ── is it proven? ───────────────────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True)
-class _Game:
-    """Transcripts in which the agent's coins fall one way."""
+class RareTosses:
+    """Transcripts in which the agent's coins fall one way. The one whose tosses are turned is chunk `index` of world
+    0."""
 
     simulate: Simulate
     agent: int
@@ -203,6 +185,69 @@ class _Game:
     claim: Claim
     confidence: float
     index: int
+
+    @cached_property
+    def _found(self) -> Sequence[_Both]:
+        """Both worlds at turned tosses, or at some that are drawn."""
+        sample, agent, hypotheses = self.simulate(0, self.index), self.agent, self.hypotheses
+        if not sample.view.public.codec.lossless:
+            return ()
+        most = min(TURNED, max(_LEAST, _WORK // (1 + len(sample.view.transcript.at_node(agent)))))
+        try:
+            return list(_turned(sample, agent, hypotheses, most))
+        except AttackError:
+            words = f"one of {min(most, _DRAWN)} that were drawn"
+            return [_both(sample, agent, hypotheses, drawn_coins(k), words) for k in range(min(most, _DRAWN))]
+
+    @property
+    def _joint(self) -> Sequence[_Both]:
+        """Both worlds at all histories, where several tosses may have to come out one way; none where these are too
+        many."""
+        sample = self.simulate(0, self.index)
+
+        def read(coins: Coins) -> _Both:
+            return _both(sample, self.agent, self.hypotheses, coins, "of several tosses")
+
+        try:
+            return [
+                one for _, one in every(read, min(_JOINT, 2 * _WORK // (1 + len(sample.view.at_node(self.agent)))))
+            ]
+        except AttackError:
+            return ()
+
+    @staticmethod
+    def _costliest(found: Sequence[_Both]) -> _Both | None:
+        return max((one for one in found if math.isfinite(one.cost)), key=attrgetter("cost"), default=None)
+
+    def sending(self) -> RareSending | None:
+        """What the agent sends, at a toss of its coins, that the other world would not send and no noise covers; None
+        where that was not found."""
+        found, secret = self._found, self.claim.coins == "secret"
+        apart = (one for one in found if one.first_apart is not None and not (secret and one.explained(found)))
+        departing = {one.ends: one for one in reversed(found) if one.ends != (None, None)}
+        doubt: RareSending | None = None
+        for one in [*islice(apart, 1), *list(reversed(departing.values()))[:_SIMULATED]]:
+            seen, proven = self.first_unprotected(one.coins), self.proven(one.coins)
+            if one.first_apart is not None and seen is None:
+                seen = f"agent {self.agent} sends {one.first_apart[1]!r} in its message {one.first_apart[0]}"
+            if seen is not None and proven is not False and (doubt is None or proven):
+                doubt = RareSending(one.words, str(seen), bool(proven))
+            if proven:
+                break
+        return doubt
+
+    def costly(self) -> tuple[Sequence[Sample], Sequence[Sample]]:
+        """Of each world a transcript with aimed noise at the toss at which releases cost most; at δ = 0, and where
+        that is above the claim."""
+        most = self._costliest(self._found)
+        if most is None or self.claim.delta > 0:
+            return (), ()
+        if not exceeds(most.cost, self.claim.epsilon or math.inf):
+            most = self._costliest(self._joint)
+        if most is None or not exceeds(most.cost, self.claim.epsilon or math.inf):
+            return (), ()
+        zero, one = (self._fallen(self.simulate(world, SECRET + 1), most.coins) for world in (0, 1))
+        return () if zero is None else (zero,), () if one is None else (one,)
 
     def first_unprotected(self, coins: Coins | DrawnCoins) -> UnprotectedMessage | None:
         """The first message that tells the worlds apart for who knows the coins, of a transcript of either world."""

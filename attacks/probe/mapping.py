@@ -23,7 +23,7 @@ from scipy import sparse
 from attacks.probe.linear import Matrix
 from attacks.probe.node import Field, Gap, Inputs, Pass, Query, Release, Seed, Shape, Unknown
 from netsim.arrays import Array, Mask
-from netsim.errors import AttackError
+from netsim.errors import AttackError, NetsimError
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
 
 AFFINE = 1e-7
@@ -262,7 +262,12 @@ class Mapper:
     # ── passes ──────────────────────────────────────────────────────────────────────────────────────
     def _run(self, inputs: Inputs) -> Pass:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return self.victims.run(inputs)
+            try:
+                return self.victims.run(inputs)
+            except NetsimError:
+                raise
+            except Exception as error:  # a guard, `if size < 1e-6: raise`, at answers that no objective gave
+                raise AttackError(f"the code fails at made-up answers: {type(error).__name__}: {error}") from error
 
     @property
     def _unknown(self) -> str:
@@ -308,7 +313,7 @@ class Mapper:
             agrees = not self.victims.alone or self._agrees(found)
             if agrees:
                 self.check(found, *self._random())
-        except (AttackError, ValueError, IndexError):  # arrays of another dimension do not go together
+        except AttackError:  # arrays of another dimension do not go together
             return None
         return found if agrees else None
 
@@ -426,6 +431,8 @@ _BY_CHANCE = (
 
 
 def _name(field: Field) -> str:
+    if field[1] == "release":
+        return f"agent {field[0]} releases, as its number {field[2]},"
     return f"agent {field[0]} sends as {field[3]!r} in its {field[1]} message {field[2]}"
 
 

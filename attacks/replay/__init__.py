@@ -303,7 +303,10 @@ class _Reader(RecordedNode):
         self._rows.append(row)
 
     def _carried(self, value: Array) -> Array:
-        np.fmax(self._most, np.abs(value), out=self._most, where=np.isfinite(value))
+        size = np.abs(value)
+        if size.shape != self._most.shape:  # a part of a vector: it may end in any coordinate
+            size = np.max(size, axis=-1, keepdims=True, initial=0.0)
+        np.fmax(self._most, size, out=self._most, where=np.isfinite(size))
         return value
 
     @property

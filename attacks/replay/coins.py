@@ -16,7 +16,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import combinations, islice
 from typing import Any, Self, TypeVar, cast
 
@@ -310,11 +309,15 @@ class Unseen:
     def __int__(self) -> int:
         return self.__index__()
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """For NumPy, which would else make arrays of objects."""
+        del copy
+        return np.array(int(self), dtype=dtype)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        function = getattr(np, name, None)  # by which NumPy computes functions of objects
-        return partial(function, int(self)) if isinstance(function, np.ufunc) else getattr(int(self), name)
+        return getattr(int(self), name)
 
 
 def _looked_at(name: str) -> Any:

@@ -42,7 +42,7 @@ class Recording(NamedTuple):
     later, was not received either. `shared`: what is known of the noise in the agent's releases that is from seeds it
     shares; None: nothing. `cut`: what the agent did after its last message is no part of it. `granted`: its first
     releases, in order, which a probe takes for observed where no message carries them; those after the last message
-    it does not.
+    it does not. `inside`: numbers of releases that nobody is taken to see but in the messages that they are inside.
     """
 
     public: PublicKnowledge
@@ -53,6 +53,7 @@ class Recording(NamedTuple):
     shared: SharedNoise | None = None
     cut: bool = False
     granted: tuple[Array, ...] = ()
+    inside: tuple[int, ...] = ()
 
 
 class RecordedNode(ABC):
@@ -65,7 +66,7 @@ class RecordedNode(ABC):
     blind_to_receivers = False
 
     def __init__(self, recording: Recording) -> None:
-        public, agent, rows, replicas, coins, self._shared_law, self._cut, _ = recording
+        public, agent, rows, replicas, coins, self._shared_law, self._cut, _, self._inside = recording
         self.id, self.agents = agent, public.agents
         self.neighbors = public.neighbors[agent]
         self.weights: Array = public.weights[agent].copy()  # its own, as in a run: code may change it in place

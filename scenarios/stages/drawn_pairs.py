@@ -11,8 +11,9 @@ from typing import NamedTuple, cast
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from attacks.audit.loss.comparison import Sample
+from attacks.audit.loss.comparison import Reproduced, Sample
 from attacks.audit.pair import FIRST_CHUNK, scaled
+from attacks.replay import Release
 from netsim.arrays import Array, Mask
 from netsim.claims import Norm
 from netsim.errors import NetsimError
@@ -24,6 +25,8 @@ from scenarios.stages.worlds import holding, worlds
 
 NEARER = (1.0, 1e-2, 1e-4, 1e-6)
 """Shares of the largest changes: code may refuse data that are so far out."""
+SMALL, LARGE = 1e-6, 1e3
+"""And of gradients that are drawn about 0: code may do most to small ones."""
 ROWS = 768
 """Objectives drawn at most, of which the two that are farthest apart in what is released are tried."""
 WORK = 2e8
@@ -32,7 +35,7 @@ DRAWN = (1e-3, 1e12)
 """Sizes of their changes, evenly in logarithm, in units of the gradient at 0 (of 1, where that is smaller)."""
 GROWS = 1.25
 """Code bounds what it releases where changes of 10⁴ to 10⁶ units move it by no more than so many times what those of
-10² to 10⁴ do."""
+10² to 10⁴ do; or the largest, from 10¹⁰ on, than those of up to 10⁶."""
 JUDGED = 1e8
 """Deviations of the noise beyond which a release is not looked at: rounding would drown the noise."""
 GENERATIONS, PARENTS = 4, 16
@@ -65,8 +68,9 @@ class Rows:
 
     @classmethod
     def drawn(cls, simulation: Simulation, agent: int, record: int | None) -> "Rows | None":
-        """Along coordinates, signs, and random vectors; the first row moves nothing. Fewer where much is released.
-        None where nothing is, where a codec rounds it, or where the code fails on such data."""
+        """Along coordinates, signs, and random vectors, a quarter of them from a gradient of 0; the first row moves
+        nothing. Fewer where much is released. None where nothing is, where a codec rounds it, or where the code fails
+        on such data."""
         own, rng = simulation.problem.objectives[agent], np.random.default_rng(0)
         if (sample := _plain(simulation, agent)) is None:
             return None
@@ -81,7 +85,10 @@ class Rows:
         for share in NEARER:
             size = np.exp(rng.uniform(math.log(DRAWN[0]), math.log(share * DRAWN[1]), count))
             offsets, nothing = rng.standard_normal(count), np.zeros((count, 0))
-            rows = cls(own, size[:, None] * vectors, size * bends, offsets, record, nothing)
+            slopes = size[:, None] * vectors
+            small = np.exp(rng.uniform(math.log(SMALL), math.log(LARGE), len(slopes[3::4])))
+            slopes[3::4] = _center(own) + (small / size[3::4])[:, None] * slopes[3::4]
+            rows = cls(own, slopes, np.where(np.arange(count) % 4 == 3, 0.0, size * bends), offsets, record, nothing)
             if (seen := rows._seen(sample, agent)) is not None:
                 return seen
         return None
@@ -96,7 +103,9 @@ class Rows:
         count, d = ROWS // 2, own.dimension
         places = _unit(own) * _directions(rng, count, d)
         places *= np.exp(rng.uniform(math.log(DRAWN[0]), math.log(PLACES), (count, 1)))
-        largest = np.arange(d) == np.argmax(np.abs(places), axis=1)[:, None]
+        center = _center(own)
+        places[1::2] += center  # so that all of a gradient is of that size
+        largest = np.arange(d) == np.argmax(np.abs(places - center), axis=1)[:, None]
         turns = _directions(rng, count, d)
         turns[: count // 2] *= ~largest[: count // 2] if d > 1 else 1.0  # along the others alone
         best: Rows | None = None
@@ -106,7 +115,7 @@ class Rows:
             slopes, still = np.concatenate([places, places + moved, moved, 0 * moved]), np.zeros(4 * count)
             rows = cls(own, slopes, still, still, None, np.zeros((4 * count, 0)))._seen(sample, agent)
             if rows is None:  # nearer
-                places = places * NEARER[1]
+                places = center + NEARER[1] * (places - center)
                 continue
             best = rows if best is None or np.max(rows._apart) > np.max(best._apart) else best
             # others are about the best ones, and about where a change is longer than about 0, which turn there
@@ -115,11 +124,12 @@ class Rows:
             parents = chosen[np.arange(count) % len(chosen)]
             old = np.arange(count) % len(chosen) < PARENTS
             source = np.where(old[:, None], best.slopes[:count][parents], rows.slopes[:count][parents])
-            places = source * np.exp(0.1 * rng.standard_normal((count, 1)) * (rng.random((count, 1)) < 0.5))
+            longer = np.exp(0.1 * rng.standard_normal((count, 1)) * (rng.random((count, 1)) < 0.5))
+            places = center + (source - center) * longer
             wide = 0.3 * rng.standard_normal((count, d)) * (rng.random((count, d)) < 0.5)
             turned = best.slopes[2 * count : 3 * count][parents] + change * wide
             fresh, beside = _directions(rng, count, d), rng.random((count, 1)) < 0.5
-            fresh[beside & (np.arange(d) == np.argmax(np.abs(source), axis=1)[:, None])] = 0.0
+            fresh[beside & (np.arange(d) == np.argmax(np.abs(source - center), axis=1)[:, None])] = 0.0
             turns = np.where(old[:, None], turned, fresh)
         return best
 
@@ -148,8 +158,14 @@ class Rows:
         then not held."""
         try:
             with np.errstate(all="ignore"):
-                made = sample.copied(len(self.slopes)).replayed(agent, self, "other data").releases
-                seen = np.concatenate([r.value / r.stddev for r in made], axis=-1)
+                copies = sample.copied(len(self.slopes))
+                there = copies.replayed(agent, self, "other data")
+                if any(release.sent_in is None for release in there.releases):  # noise that was drawn apart, say
+                    mine = copies.replayed(agent, self.own, "its own data")
+                    out = Reproduced(copies, agent, self.own, mine).recovered(there, self, copies)
+                    there = there if out is None else out.theirs
+                made = there.releases
+                seen = np.concatenate([_in_deviations(r) for r in made], axis=-1)
         except NetsimError:
             return None
         return replace(self, releases=seen, order=2 if all(isinstance(r.mechanism, Gaussian) for r in made) else 1)
@@ -158,7 +174,8 @@ class Rows:
         """How far the releases of two quarters of the rows are apart, (rows / 4,); 0 where that is not known."""
         quarter = len(self.slopes) // 4
         first, second = (slice(k * quarter, (k + 1) * quarter) for k in (one, other))
-        far = np.linalg.norm(self.releases[second] - self.releases[first], ord=self.order, axis=1)
+        with np.errstate(invalid="ignore"):  # where that is not known
+            far = np.linalg.norm(self.releases[second] - self.releases[first], ord=self.order, axis=1)
         return np.where(self._known[first] & self._known[second], far, 0.0)
 
     @property
@@ -183,7 +200,9 @@ class Rows:
         size, known = np.linalg.norm(self.slopes, axis=1) / _unit(self.own), self._known
         moved = np.max(np.abs(self.releases - self.releases[0]), axis=-1)
         near, far = (np.max(moved[known & (size > s) & (size <= 100 * s)], initial=0.0) for s in (1e2, 1e4))
-        return bool(known[0] and 0 < far <= GROWS * near)
+        inside, out = np.max(moved[known & (size <= 1e6)], initial=0.0), size > 1e10
+        beyond = np.max(moved[out], initial=0.0) if np.any(out) and np.all(known[out]) else np.inf
+        return bool(known[0] and (0 < far <= GROWS * near or 0 < beyond <= GROWS * inside))
 
     @property
     def apart(self) -> "tuple[Apart, ...]":
@@ -238,6 +257,12 @@ def _plain(simulation: Simulation, agent: int) -> Sample | None:
     return sample if sample.view.public.codec.lossless and sample.releases else None
 
 
+def _in_deviations(release: Release) -> Array:
+    """What a release hides, (rows, numbers); a number without noise that is the same in all rows is 0."""
+    same = np.all(release.value == release.value[:1], axis=0) & np.all(np.equal(release.stddev, 0), axis=0)
+    return np.where(same, 0.0, release.value / release.stddev)
+
+
 def _directions(rng: np.random.Generator, count: int, dimension: int) -> Array:
     """Unit vectors (count, dimension): signs, coordinates, and random ones in turn."""
     vectors = rng.standard_normal((count, dimension))
@@ -249,6 +274,11 @@ def _directions(rng: np.random.Generator, count: int, dimension: int) -> Array:
 def _even(dimension: int) -> Array:
     """The unit vector (dimension,) of equal coordinates."""
     return np.full(dimension, dimension**-0.5)
+
+
+def _center(own: Objective) -> Array:
+    """The change (dimension,) by which the gradient at 0 becomes 0."""
+    return np.asarray(-own.gradient(np.zeros((1, own.dimension)))[0], dtype=np.float64)
 
 
 def _unit(own: Objective) -> float:
@@ -266,9 +296,11 @@ def bounds_releases(simulation: Simulation, agent: int, record: int | None) -> b
 
 def least_noise(simulation: Simulation, agent: int) -> Array | None:
     """The least standard deviation of one transcript's releases in each coordinate, (dimension,); None where that is
-    not known."""
+    not known, or where a release is of some coordinates alone."""
     if (sample := _plain(simulation, agent)) is None:
         return None
     own = simulation.problem.objectives[agent]
     made = sample.replayed(agent, own, "its own data").releases
+    if any(r.value.shape != (1, own.dimension) for r in made):
+        return None
     return np.min([np.broadcast_to(r.stddev, (1, own.dimension))[0] for r in made], axis=0)

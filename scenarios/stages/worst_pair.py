@@ -431,7 +431,8 @@ class _Search:
             found.insert(1, Direction("all coordinates alike", scaled(np.ones(dimension), norm)))
         noise = least_noise(self.subject.simulation, self.agent)
         if noise is not None and not np.all(noise == noise[0]):
-            found.append(Direction("what has the least noise", scaled(np.min(noise) / noise, norm)))
+            least = np.min(noise) / noise if np.all(noise > 0) else np.equal(noise, 0.0).astype(np.float64)
+            found.append(Direction("what has the least noise", scaled(least, norm)))
         if dimension > 1 and np.any(gradient):
             found.append(Direction("its mean gradient", scaled(gradient, norm)))
         return found

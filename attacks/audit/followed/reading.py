@@ -5,6 +5,7 @@ The pass is a replay in which private answers, noise, and all that was seen are 
 which lines run, and which messages are sent, is the same in every run with the same private coins.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -181,11 +182,17 @@ def in_words(found: Sequence[ReadLine], most: int = 3) -> str:
 
 def not_all_audited(found: Sequence[ReadLine]) -> str:
     """Which lines read, and what to do about it, in two sentences."""
+    filled = " Fill `node.zeros()` or a list, no array of NumPy's." if any(map(_fills, found)) else ""
     return (
         "Its code decides by what is private or was seen, and what it does at other values is not audited: "
         f"{in_words(found)}. Decide by public numbers, or for each number by NumPy (`np.where`, `np.maximum`), or "
-        "read the code."
+        f"read the code.{filled}"
     )
+
+
+def _fills(one: ReadLine) -> bool:
+    """Whether the line writes into an array, as far as it looks."""
+    return re.match(r"[\w.]+\[[^=]*\]\s*[-+*/]?=(?!=)|np\.copyto", one.code) is not None
 
 
 def judged_of_what_is_read(found: Judgement, lines: Sequence[ReadLine]) -> Judgement:
@@ -242,6 +249,8 @@ class _FollowedNode(RecordedNode):
         if not self._unsent:
             raise EndOfRecord
         self._law(mechanism)
+        if self._made in self._inside:
+            self._bent("a perturbed minimizer is sent inside something else")
         return self._released(self._answer(v, None))
 
     def _answer(self, at: Array, known: Callable[[Array], Array] | None) -> Array:
@@ -260,7 +269,8 @@ class _FollowedNode(RecordedNode):
     def _released(self, value: Array) -> Array:
         self._made += 1
         known = self._made <= len(self._releases)
-        released = self._followed(self._releases[self._made - 1] if known else value_of(value), SEEN)
+        kind = Kind(What.AFFINE) if self._made - 1 in self._inside else SEEN
+        released = self._followed(self._releases[self._made - 1] if known else value_of(value), kind)
         released.setflags(write=False)
         return released
 

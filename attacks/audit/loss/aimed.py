@@ -20,6 +20,9 @@ transcript, and so
 which needs a hundred transcripts where P would need some 1/δ. The tilt of a draw may be anything that earlier draws
 fix. It need not be that by the very Δ of its transcript: another one makes the sum vary more, and biases nothing.
 
+Where messages say what a hidden release was (`attacks.audit.loss.recovered`), its Δ is by how much it is another one
+in the other world: a tilt may not look at it, for it may hang on later draws.
+
 Δ is guessed by simulating again with the same random numbers: a release's aim is the Δ that the transcripts before
 had in it, and these depend on earlier draws only. A *pilot*, of other random numbers and used for nothing else, gives
 the first Δ, θ (the saddle point for δ) and whether Δ depends on the noise: if not, one pass will do.
@@ -33,7 +36,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from attacks.audit.accounting.products import Product, saddle
-from attacks.audit.loss.comparison import Sample, Tilting
+from attacks.audit.loss.comparison import Reproduced, Sample, Tilting
 from attacks.replay import Hypothesis, Release, replay
 from netsim.arrays import Array
 from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace, UniformLaplace, UniformModulo
@@ -235,7 +238,7 @@ class Aiming:
         """Transcripts with noise of the worst signs."""
         sample = self.simulate(WORST_CASE, transcripts, None, _RoundedAway)
         for _ in range(_PASSES):
-            pairs = [(a, b) for a, b in self._replayed(sample) if isinstance(a.noise, _AIMED | Gaussian)]
+            pairs = [(a, b) for a, b in self._replayed(sample, out=True) if isinstance(a.noise, _AIMED | Gaussian)]
             aims = [Aim.of(a, b) for a, b in pairs]
             far = [t for t, aim in enumerate(aims) if np.any(np.not_equal(aim.times, 1.0))]
             aims = [aim._replace(times=1.0) if t in far[1:] else aim for t, aim in enumerate(aims)]  # one is enough
@@ -283,13 +286,16 @@ class Aiming:
             weights[release] = log_weight
         return replace(sample, log_weights=weights)
 
-    def _replayed(self, sample: Sample) -> list[tuple[Release, Release]]:
-        """Releases under both hypotheses."""
-        one, two = (
+    def _replayed(self, sample: Sample, *, out: bool = False) -> list[tuple[Release, Release]]:
+        """Releases under both hypotheses; with `out`, those of the other that come out of messages are shifted."""
+        mine, theirs = (
             replay(sample.view, self.agent, hypothesis, sample.coins(), sample.releases, sample.dither)
             for hypothesis in (self.true, self.other)
         )
-        return list(zip(one.releases, two.releases, strict=False))
+        if out and sample.view.public.codec.lossless:
+            found = Reproduced(sample, self.agent, self.true, mine).recovered(theirs, self.other, sample)
+            theirs = theirs if found is None else found.theirs
+        return list(zip(mine.releases, theirs.releases, strict=False))
 
 
 def _tilts(pairs: Sequence[tuple[Release, Release]]) -> Iterator[Tilt]:

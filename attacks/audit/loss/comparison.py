@@ -467,7 +467,7 @@ class Reproduced:
             self.mine, theirs, self.sample.releases, (self._again(self.true, self.sample), self._again(other, there))
         )
 
-    def _recovered(self, theirs: Replayed, other: Hypothesis, there: Sample) -> Recovered | None:
+    def recovered(self, theirs: Replayed, other: Hypothesis, there: Sample) -> Recovered | None:
         """Releases that come out of the messages they are inside."""
         return recovered(self.mine, theirs, self.sample.releases, self._factors, self._again(other, there))
 
@@ -507,7 +507,7 @@ class Reproduced:
         if scored:
             _check_independent(tossed, agent, other, theirs, alone)
         public, replicas = sample.view.public, sample.view.replicas
-        out = self._recovered(theirs, other, tossed) if public.codec.lossless else None
+        out = self.recovered(theirs, other, tossed) if public.codec.lossless else None
         theirs, known = (theirs, {}) if out is None else out
         pairs = list(zip(mine.releases, theirs.releases, strict=False))
         sent = list(zip(mine.sendings, theirs.sendings, strict=False))

@@ -47,6 +47,8 @@ ENOUGH = 20
 _DRAWN, _LEAST_DRAWN, _MOST_DRAWN = 7, 32, 512
 """Seed of histories that are drawn, and how many at least and at most: fewer where transcripts hold messages of their
 own, for they are replayed apart."""
+_SAME = 1e-9
+"""Relative: a loss that is larger by less counts as equal."""
 _RARE = 5.0
 """Histories that are expected and not one of which is drawn: with probability e^−5."""
 _FARTHER = 1e3
@@ -63,7 +65,8 @@ class SecretCoins:
     explain one transcript, at most; None where they could not be listed, as `unlisted` says: then
     `epsilon` is that of `known` from above, and of a game with `drawn` histories from below. `apart`: a transcript
     that many of these explain and none of the other world would have been explained by some, were the ratio of their
-    odds no more than e to this (`_RARE`). `tosses` of each world were looked at.
+    odds no more than e to this (`_RARE`). `tosses` of each world were looked at. `rarer`: who knows them loses most
+    at a toss that none of these has.
     """
 
     epsilon: Interval
@@ -73,12 +76,14 @@ class SecretCoins:
     unlisted: str | None = None
     drawn: int = 0
     apart: float = 0.0
+    rarer: bool = False
 
     def judged(self, claim: Claim) -> Interval | None:
-        """Interval by which a claim is judged; None at δ = 0 for who knows the coins: any toss refutes it."""
+        """Interval by which a claim is judged; None at δ = 0 for who knows the coins, where no toss is `rarer`: any
+        toss refutes it."""
         if claim.coins == "secret":
             return self.epsilon
-        return self.known if claim.delta > 0 else None
+        return self.known if claim.delta > 0 or self.rarer else None
 
     def sentence(self, about: str) -> str:
         """Both prices, and of which of them the claim is (`netsim.claims.Claim.coins`)."""
@@ -356,11 +361,13 @@ def price_of_secret(
     *,
     transcripts: int = 0,
     bounded: bool = True,
+    besides: tuple[Sequence[Sample], Sequence[Sample]] = ((), ()),
 ) -> SecretCoins | None:
     """The price of both directions together, at `confidence` by itself; None where coins choose receivers alone.
 
     From so many tosses of each world, one in four of the audit's `transcripts`, but at least `TOSSED`, fewer in long
-    runs, and `FEWEST` at δ = 0.
+    runs, and `FEWEST` at δ = 0. There transcripts of either world `besides` these count too, of one replica each: any
+    that is possible.
 
     You get an `AttackError` where histories cannot be listed, unless it is to be `bounded` all the same, or another
     `NetsimError` where they cannot be replayed (what is released is not on the wire as it was); and a `PrivacyError`
@@ -383,14 +390,18 @@ def price_of_secret(
     plainly = min(wanted, max(FEWEST, wanted * _MESSAGES // messages))
     tosses = FEWEST if delta == 0 else plainly
     sure, known, secret = 1 - (1 - confidence) / 2, list[Interval](), list[Interval]()
+    seldom, often = 0.0, 0.0
     plains = list[list[Sample]]()
     for world, pair in enumerate(orders):
         first = SECRET + 2 * LOOKED_AT  # the others were looked at to decide
         plain, aimed = ([simulate(world, first + 2 * k + way) for k in range(tosses)] for way in (0, 1))
         more = range(tosses, tosses if unlisted is None else plainly)  # a game wants some where pure ε does not
+        aimed += besides[world] if delta == 0 else ()
         plains.append(plain + [simulate(world, first + 2 * k) for k in more])
         drawn, others = (losses_of(one, agent, *pair, listed=unlisted is None) for one in (plain, aimed))
         seen += [drawn, others]
+        seldom = max(seldom, float(np.max(others.known[tosses:], initial=0.0)))
+        often = max(often, float(np.max(drawn.known)), float(np.max(others.known[:tosses])))
         weights = np.array([0.0 if one.log_weights is None else float(np.sum(one.log_weights)) for one in aimed])
         for losses, tilted, ends in ((drawn.known, others.known, known), (drawn.secret, others.secret, secret)):
             if losses is None or tilted is None:
@@ -398,13 +409,14 @@ def price_of_secret(
             if not SelfCheck.of(losses, 1 - ALPHA).passed:
                 raise PrivacyError("no verdict: E[e^−L] is above 1 where private coins are tossed: a replay is wrong")
             ends.append(_enclosed(losses, (tilted, weights), delta, sure))
+    rarer = seldom > often * (1 + _SAME)
     above, unlisted = _larger(known), next((one.unlisted for one in seen if one.unlisted), None)
     if unlisted is None:
-        return SecretCoins(_larger(secret), above, max(one.histories for one in seen), tosses)
+        return SecretCoins(_larger(secret), above, max(one.histories for one in seen), tosses, rarer=rarer)
     lower, apart, drawn = _of_drawn(plains, agent, hypotheses, delta, sure)
     lower = min(lower, above.upper)
     epsilon = replace(above, lower=lower, estimate=max(lower, above.estimate))
-    return SecretCoins(epsilon, above, None, tosses, unlisted, drawn, apart)
+    return SecretCoins(epsilon, above, None, tosses, unlisted, drawn, apart, rarer)
 
 
 def _of_drawn(

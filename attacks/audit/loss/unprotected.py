@@ -389,7 +389,7 @@ class Leaks:
 
     def departure(self, departure: Departure) -> None:
         """Add a message that the other world does not send, or sends at another time or to another agent."""
-        message, what = departure
+        message, what, _ = departure
         when = self._true.activation_of(message)
         sentence = (
             f"which messages agent {self.agent} sends, or when, depends on its private data: at its message "

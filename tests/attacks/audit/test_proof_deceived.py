@@ -407,6 +407,36 @@ def in_spite_of(operation: Callable[[Node], object]) -> Run:
     return code
 
 
+APART = ("once", "absolute", "cut", "gate", "times", "before", "ahead", "late", "bare first")
+"""Noise that is drawn apart: the same in two messages, or no affine part of one; and answers at points which noise
+moves that is sent with them, or after them, or never."""
+
+
+def apart(way: str) -> Run:
+    async def code(node: Node) -> None:
+        x, noise = node.zeros(), [noisy(node, node.zeros()) for _ in range(3)]
+        for k in range(2):
+            n = noise[0 if way == "once" else k]
+            at = {"before": noise[k], "ahead": noise[1], "late": noise[2]}.get(way, node.zeros())
+            g = clip(await node.gradient(x + at))
+            match way:
+                case "absolute":
+                    n = np.abs(n)
+                case "cut":
+                    n = np.clip(n, -40 * SCALE, 40 * SCALE)
+                case "gate":
+                    n = np.where((n > 3.123) & (n < 3.124), 0.0, n)
+                case "times":
+                    g = g * (1 + 1e-3 * noise[2])
+                case "bare first" if k == 0:
+                    n = 0 * n
+                case _:
+                    pass
+            x = x - 0.1 * (await node.exchange(y=g + n)).mix("y")
+
+    return code
+
+
 @pytest.mark.parametrize(
     ("code", "adjacency"),
     [
@@ -469,6 +499,7 @@ def in_spite_of(operation: Callable[[Node], object]) -> Run:
         (coordinates_cancel, ANY),
         (far_from_others, ANY),
         (same_receiver, ANY),
+        *((apart(way), ANY) for way in APART),
     ],
 )
 def test_code_that_is_bounded_elsewhere(code: Run, adjacency: Adjacency) -> None:
@@ -546,9 +577,43 @@ async def restarts(node: Node) -> None:
     await node.exchange(x=noisy(node, x - clip(await node.gradient(x))))
 
 
+async def drawn_ahead(node: Node) -> None:
+    x, noise = node.zeros(), [noisy(node, node.zeros()) for _ in range(3)]
+    for n in noise:
+        g = clip(await node.gradient(x))
+        x = x - 0.1 * (await node.exchange(y=g + n)).mix("y")
+
+
+async def drawn_apart(node: Node) -> None:
+    """The state is sent: all noise so far is in it."""
+    x = node.zeros()
+    for _ in range(3):
+        x = x - 0.1 * (clip(await node.gradient(x)) + noisy(node, node.zeros()))
+        await node.exchange(x=x)
+
+
+async def in_differences(node: Node) -> None:
+    """Noise less that of before: the second message says g₁ + g₂ + n₂."""
+    x, before = node.zeros(), node.zeros()
+    for _ in range(3):
+        g, n = clip(await node.gradient(x)), noisy(node, node.zeros())
+        x = x - 0.1 * (await node.exchange(y=g + n - before)).mix("y")
+        before = n
+
+
+async def normalized(node: Node) -> None:
+    """What was released, divided by its length."""
+    z = noisy(node, clip(await node.gradient(node.zeros())))
+    await node.exchange(x=z / length(z))
+
+
 @pytest.mark.parametrize(
     ("code", "adjacency", "epsilon"),
     [
+        (drawn_ahead, ANY, 3 * 2 * BOUND / SCALE),
+        (drawn_apart, ANY, 3 * 2 * BOUND / SCALE),
+        (in_differences, ANY, (1 + 2 + 3) * 2 * BOUND / SCALE),
+        (normalized, ANY, 2 * BOUND / SCALE),
         (scale_in_place, ANY, (1 + 1 / 2 + 1 / 4) * 2 * BOUND / SCALE),
         (weights_in_place, ANY, 2 * 2 * BOUND / SCALE),
         (restarts, ANY, 2 * BOUND / SCALE),

@@ -9,7 +9,7 @@ import pytest
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss import secret_coins
 from attacks.audit.loss.exact import SINGLES
-from attacks.audit.rare_tosses import rare_sending, ways
+from attacks.audit.rare_tosses import RareTosses, ways
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.mechanisms import Gaussian, Laplace
@@ -22,7 +22,7 @@ def found(algorithm, claim):
     """The rare sending of an algorithm."""
     simulation, pair = quadratic_world(algorithm)
     simulate = worlds(simulation, 1, pair.hypotheses[1], 4)
-    return rare_sending(simulate, 1, pair.hypotheses, claim, 0.95, SINGLES)
+    return RareTosses(simulate, 1, pair.hypotheses, claim, 0.95, SINGLES).sending()
 
 
 PURE = claim_of(1.0, 0.0)
@@ -173,6 +173,21 @@ class Seldom(Algorithm):
 
 
 @dataclass(frozen=True)
+class Quieter(Algorithm):
+    """Noise of a quarter of its size at one toss in 100, or where two of 20 are 7, and that toss."""
+
+    tosses: int
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        fallen = [choose(node.coins, range(100 if self.tosses == 1 else 20)) for _ in range(self.tosses)]
+        scale = 0.5 if all(k == 7 for k in fallen) else 2.0
+        told = {f"k{t}": node.zeros() + k for t, k in enumerate(fallen)}
+        node.broadcast(x=node.privatize(gradient, Laplace(scale)), **told)
+        node.estimate(gradient)
+
+
+@dataclass(frozen=True)
 class Stops(Algorithm):
     """Goes on as long as its coins fall the likeliest way, which they may for ever."""
 
@@ -251,6 +266,18 @@ class TestProvenAtRareTosses:
             assert audit.witness is None
             if claim.coins == "secret":
                 assert audit.epsilon_exact == np.inf
+
+    @pytest.mark.parametrize("coins", ["secret", "known"])
+    @pytest.mark.parametrize("tosses", [1, 2])
+    def test_less_noise_at_a_rare_toss_is_refuted(self, tosses, coins, monkeypatch):
+        monkeypatch.setattr(secret_coins, "FEWEST", 4)
+        simulation, pair = quadratic_world(Quieter(tosses))
+        change = pair.hypotheses[0].gradient(np.zeros((1, 4))) - pair.hypotheses[1].gradient(np.zeros((1, 4)))
+        true = float(np.sum(np.abs(change))) / 0.5
+        for epsilon, verdict in ((0.99 * true, Verdict.REFUTED), (true, None)):
+            claim = replace(claim_of(epsilon, 0.0), coins=coins)
+            found = judged(simulation, pair, claim, attack=None, trials=20).judgement.verdict
+            assert found is verdict if verdict else found in HELD
 
     @pytest.mark.slow
     @pytest.mark.parametrize("way", ["in place", "where", "besides", "rounds"])

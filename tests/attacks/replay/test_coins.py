@@ -91,6 +91,18 @@ def test_what_nobody_looks_at_is_not_tossed() -> None:
     assert list(every(use)) == [(0.0, 20)]
 
 
+def test_numpy_makes_numbers_of_a_choice() -> None:
+    """Not objects, of which it computes little."""
+
+    def use(coins: Coins) -> list[np.dtype[Any]]:
+        k = choose(coins, (1, 2))
+        made = np.zeros((1, 3)) + k, np.asarray([k, k]), np.array((k, 0.5)), np.full(3, k), np.arange(3) < k
+        return [one.dtype for one in made]
+
+    float_, int_ = np.dtype(float), np.dtype(int)
+    assert [kinds for _, kinds in every(use)] == 2 * [[float_, int_, float_, int_, np.dtype(bool)]]
+
+
 def geometric(coins: Any) -> int:
     """A history that tosses below at every toss has no end."""
     number = 0

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from attacks.audit.followed.reading import read_lines, reading
+from attacks.audit.followed.reading import not_all_audited, read_lines, reading
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm, Clip
 from netsim.arrays import Array
@@ -449,7 +449,7 @@ QUIET: dict[str, Callable[[Array, Array, Node], Any]] = {
     "iteration": lambda g, x, node: np.stack([row - row.mean() for row in g]),
     "in place": lambda g, x, node: np.multiply(g.copy(), 2.0, out=g.copy()),
     "the largest of noisy numbers": largest,
-    "levels that are reached": lambda g, x, node: np.round(g, 1) + np.sign(g),
+    "levels that are reached": lambda g, x, node: np.round(9.0 * g) + np.tanh(g) + np.median(g),
     "what is never 0": lambda g, x, node: g * np.exp(-0.1 * g**2) / (1 + np.abs(np.sin(g))),
     "quotient and rest": lambda g, x, node: np.divmod(x, 0.1, out=(node.zeros(), None))[1],
 }
@@ -536,6 +536,21 @@ def test_the_verdict_says_which_line_and_what_to_do():
     assert found.judgement.verdict is Verdict.UNDERPOWERED
     assert "test_reading.py (`return int(1e6 * abs(g[0, 0])) % 1_000_000`)" in found.judgement.reason
     assert audit_result(found).read_lines == found.read
+
+
+def test_of_an_array_that_is_filled_the_remedy_is_another_array():
+    def fill(g, x, node):
+        history = np.zeros((1, *g.shape))
+        history[0] = g
+        return history[0]
+
+    def words(code):
+        simulation, pair = quadratic_world(Does(code))
+        one = worlds(simulation, pair.agent, pair.hypotheses[1], 2)(0, 0).replica(0)
+        return not_all_audited(read_lines(one, pair.agent, lambda: ()))
+
+    assert "Fill `node.zeros()` or a list" in words(fill)
+    assert "Fill" not in words(gates)
 
 
 @dataclass(frozen=True)
