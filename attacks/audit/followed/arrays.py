@@ -7,6 +7,7 @@ numbers, and goes on as it does in a run.
 
 import math
 import operator
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
@@ -64,7 +65,7 @@ class Followed(NDArrayOperatorsMixin):
     def kind(self) -> Kind:
         """That of its memory; of a part of it, or of some of it twice, what holds of any numbers there."""
         kind = self._cell.kind
-        if self.value.size == self._cell.size:
+        if self.value.size == self._cell.size and not _repeats(self.value):
             return kind
         return kinds.linear([kind])
 
@@ -118,6 +119,7 @@ class Followed(NDArrayOperatorsMixin):
             return partial(function, self)
         if name in _VIEWS:  # on numbers that may be private later
             self._noted(f"by `{name}`")
+        self._cell.escaped = True
         return getattr(self._read(f"by `{name}`"), name)
 
     # ── what is public of it ────────────────────────────────────────────────────────────────────────
@@ -178,15 +180,25 @@ class Followed(NDArrayOperatorsMixin):
         if read is not None:
             self._noted("as an index", fails=not any(map(_are_bools, _parts(plain))))
         found = self._view(self.value[plain])
+        if not np.may_share_memory(found.value, self.value):
+            at = np.arange(self.size).reshape(self.shape)[plain]
+            if np.unique(at).size < self.size:
+                found = Followed(found.value, kinds.linear([self.kind]), self._noted)
         return found if read is None else Followed(found.value, kinds.bent((self.kind, read)), self._noted)
 
     def __setitem__(self, at: Any, other: Any) -> None:
         plain, read = _plain_index(at)
         if read is not None:
             self._noted("as an index", fails=True)
+        if _is(at) and at.dtype == bool and at.shape == self.shape and np.size(value_of(other)) == 1:
+            left = _operand(self)
+            self.value[plain] = _plain(other)
+            self._put(self, at, other, left)
+            return
         _lost(at, other)
         self.value[plain] = _plain(other)
         kind = kind_of(other) if read is None else kinds.bent((kind_of(other), read))
+        kind = _no_larger(kind, self.value[plain], [other], linear=kind.what in _SUMMED)
         whole = plain is Ellipsis or (isinstance(plain, slice) and plain == slice(None))
         self._into(self, kind, whole=whole)
 
@@ -210,6 +222,10 @@ class Followed(NDArrayOperatorsMixin):
         if found.dtype.kind in "OSUV":  # as long as the longest text
             self._noted("as objects")
         _lost(self)
+        if np.may_share_memory(found, self.value):
+            return self._view(found)
+        if found.dtype == bool:
+            self._asked(found, kinds.bent([self.kind]))
         if np.issubdtype(found.dtype, np.floating) and found.dtype.itemsize >= 8:
             return Followed(found, self.kind, self._noted)
         self._levels(found, kinds.bent([self.kind]))
@@ -255,16 +271,18 @@ class Followed(NDArrayOperatorsMixin):
         if left is None:
             kind = _kind_of_ufunc(ufunc, method, inputs, named)
         else:  # some of the results, and the rest as it was
-            done = Operand(_kind_of_ufunc(ufunc, method, inputs, {}))
+            done = Operand(_kind_of_ufunc(ufunc, method, inputs, {k: v for k, v in named.items() if k != "where"}))
             kind = kinds.chosen(kind_of(named["where"]), done, left)
         kind = _no_larger(kind, found, [*inputs, *named.values()], linear=linear)
         _lost(() if left is not None and kind.what is not What.BENT else named)
         _lost(() if kind.what in kinds.MASKS or ufunc in _ASKS else inputs)
-        if ufunc in _ASKS and method == "__call__":
-            self._asked(found, kind)
-        elif ufunc in _EXTREMES and method == "__call__" and kind.what is What.BENT:
-            self._noted("", found == value_of(inputs[0]))  # which of the two
-        elif ufunc not in _SMOOTH:
+        for one in inputs if kind.what is What.BENT else ():  # a clip of a size may be level
+            if _is(one) and one.kind.what in _OF_SIZES:
+                self._noted("a size", one.value)
+        if _are_bools(found):
+            if ufunc not in _GUARDS or any(kind_of(one).what is What.BENT for one in inputs):
+                self._asked(found, kind)
+        elif ufunc not in _SMOOTH or _of_masks(inputs):
             self._levels(found, kind)
         if not out:
             return _followed(found, kind, self._noted)
@@ -277,34 +295,49 @@ class Followed(NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
         operands, others = _parted(function, args, named)
-        if function not in _SAFE or any(kind_of(one).followed for one in others):
+        followed = any(kind_of(one).followed for one in _leaves([args, named]))
+        if (function not in _SAFE and followed) or any(kind_of(one).followed for one in others):
             fails = function in _FAILING and not kind_of(named.get("axis")).followed
             self._noted("by how many there are, or by an error", fails=fails)
         if not all(map(_has_numbers, [*operands, *others])):
             self._noted("by a function of Python's")
-        done = np.zeros_like if function is np.empty_like else function
+        done, left = np.zeros_like if function is np.empty_like else function, _operand(args[0] if args else None)
         found, given = done(*_plain(args), **_plain(named)), list(_leaves([args, named]))
         if function in _SHAPES:
             return found
         if function in _WRITES:
             target = args[0] if args else named[_WRITES[function]]
+            if function is np.copyto and _is(target) and _is(named.get("where")):
+                values = args[1] if len(args) > 1 else named["src"]
+                return self._put(target, named["where"], values, left)
             _lost(*given)
             return self._into(target, _bent(args, named))
-        written = [one for one in given if one is found or value_of(one) is found]
+        written = [] if function in _SAME_VALUES else [one for one in given if one is found or value_of(one) is found]
         for one in written:  # into what it is given
             _lost(*given)
             self._into(one, _bent(args, named))
         if written:
             return next((one for one in written if _is(one)), found)
         kind = _kind_of_function(function, args, named)
-        if function in _LEVELS:
+        if function in _LEVELS or _of_masks(given):
             self._levels(found, kind)
+        if function is np.where and _is(args[0]) and args[0].dtype != bool:
+            self._asked(args[0].value != 0, args[0].kind)
         if function is not np.stack:  # whose numbers are all of different ones
-            kind = _no_larger(kind, found, given, linear=function not in (np.clip, np.where))
+            own = [args[1] if len(args) > 1 else named["fill_value"]] if function is np.full_like else given
+            kind = _no_larger(kind, found, own, linear=function not in (np.clip, np.where))
         self._asked(found, kind)
         if not _are_bools(found) and (function is not np.where or kind.what is What.BENT):
             _lost(given)
         return _followed(found, kind, self._noted, given)
+
+    def _put(self, target: Any, mask: Any, values: Any, left: Operand) -> None:
+        """Some of these values are written into an array, as a mask has it."""
+        kind = kinds.chosen(mask.kind, _operand(values), left)
+        if kind.what is What.BENT or np.size(values) not in (1, target.size):
+            _lost(mask, values)
+            kind = _bent(target, mask, values)
+        self._into(target, kind, whole=True)
 
     def _into(self, target: Any, kind: Kind, *, whole: bool = False) -> None:
         """Something of this kind is written into an array, or over the whole of it."""
@@ -312,7 +345,7 @@ class Followed(NDArrayOperatorsMixin):
             kind = kind if target.dtype == np.float64 else kinds.bent([kind])
             if kind.followed and target._cell.escaped:
                 self._noted("into an array that is not followed everywhere")
-            target._cell.written(kind, target.size if whole else 0)
+            target._cell.written(kind, target.size if whole and not _repeats(target.value) else 0)
         elif isinstance(target, np.ndarray) and kind.followed:
             self._noted("into an array that cannot be followed")
 
@@ -324,7 +357,7 @@ class Followed(NDArrayOperatorsMixin):
     def _levels(self, found: Any, kind: Kind) -> None:
         """Note what a function made of private numbers: one number of all may be another elsewhere."""
         if kind.what is What.BENT and not isinstance(found, tuple | list) and _asarray(found).dtype.kind in "iuf":
-            self._noted("", found)
+            self._noted("a level", found)
 
 
 def _are_bools(found: Any) -> bool:
@@ -336,11 +369,21 @@ def _are_fractions(given: Sequence[Any]) -> bool:
     return any(_asarray(value_of(one)).dtype.kind not in "bui" for one in given)
 
 
+def _of_masks(given: Iterable[Any]) -> bool:
+    """Whether numbers are made of masks, such as how many of them hold."""
+    return any(_is(one) and one.dtype == bool and one.kind.followed for one in _leaves(list(given)))
+
+
+def _repeats(value: Any) -> bool:
+    """Whether a view has numbers of its memory twice."""
+    return any(step == 0 and many > 1 for step, many in zip(value.strides, value.shape, strict=True))
+
+
 def _lost(*given: Any) -> None:
     """Masks end here, in what is no clip: note the answers in them."""
     for one in _leaves(given):
         if _is(one) and one._cell.kind.what in kinds.MASKS:
-            one._noted("", one.value)
+            one._noted("a mask", one.value)
 
 
 # ── operands ────────────────────────────────────────────────────────────────────────────────────────────
@@ -357,7 +400,7 @@ def kind_of(value: Any) -> Kind:
     """Of what kind a value is, or those of a list."""
     if _is(value):
         return value.kind
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | deque):
         return kinds.joined([kind_of(one) for one in cast("Sequence[Any]", value)])
     return PUBLIC
 
@@ -366,8 +409,9 @@ def _plain(value: Any) -> Any:
     """The same with the numbers of what is followed, within lists and mappings too."""
     if _is(value):
         return value.value
-    if type(value) in (list, tuple):
-        return type(value)(map(_plain, cast("Sequence[Any]", value)))
+    if isinstance(value, list | tuple | deque):
+        plain = list(map(_plain, cast("Sequence[Any]", value)))
+        return tuple(plain) if isinstance(value, tuple) else plain
     if type(value) is dict:
         return {name: _plain(one) for name, one in cast("Mapping[str, object]", value).items()}
     return value
@@ -390,13 +434,20 @@ def _operand(value: Any) -> Operand:
     plain = _asarray(_plain(value))
     numbers = plain.dtype.kind in "biuf"
     number = float(plain.flat[0]) if numbers and plain.size == 1 else math.nan
-    return Operand(kind, numbers and bool(np.all(plain >= 0)), numbers and not np.any(plain), plain.size == 1, number)
+    sizes = np.abs(plain[plain != 0].astype(np.float64)) if numbers else np.ones(0)
+    span = float(np.max(np.abs(np.log10(sizes)), initial=0.0)) if np.all(np.isfinite(sizes)) else math.inf
+    positive = numbers and bool(np.all(plain >= 0))
+    return Operand(kind, positive, numbers and not np.any(plain), plain.size == 1, number, span)
 
 
 def _no_larger(kind: Kind, found: Any, given: Any, *, linear: bool) -> Kind:
     """Of a result that has more numbers than what it is made of: several may be of one number, each with a threshold
     of its own, which together are no clip. What is `linear` stays so."""
-    most = max((one.size for one in _leaves(given) if _is(one) and one.kind.followed), default=0)
+    if kind.what in _OF_SIZES and not any(kind_of(one).what in _OF_NUMBERS for one in _leaves(given)):
+        return kind
+    own = [one for one in _leaves(given) if _is(one) and one.kind.followed]
+    numbers = [one for one in own if one.kind.what is What.AFFINE]
+    most = max((one.size for one in numbers or own), default=0)
     if kind.what in (What.PUBLIC, What.SEEN) or max(map(np.size, _leaves(found)), default=0) <= most:
         return kind
     return kinds.linear([kind]) if linear else BENT
@@ -406,9 +457,10 @@ def _has_numbers(value: Any) -> bool:
     """Whether it is a number, or an array or lists of such: no object that is handed them."""
     if _is(value) or isinstance(value, np.ndarray):
         return _asarray(value_of(value)).dtype != object
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | deque):
         return all(map(_has_numbers, cast("Sequence[Any]", value)))
-    return value is None or isinstance(value, bool | int | float | complex | str | np.generic | type | np.dtype)
+    plain = slice | range | bool | int | float | complex | str | np.generic | type | np.dtype
+    return value is None or value is Ellipsis or isinstance(value, plain)
 
 
 def _followed(found: Any, kind: Kind, noted: Noted, given: Iterable[Any] = ()) -> Any:
@@ -417,7 +469,10 @@ def _followed(found: Any, kind: Kind, noted: Noted, given: Iterable[Any] = ()) -
     if isinstance(found, tuple | list):
         some = list(given)
         parts = [_followed(one, kind, noted, some) for one in cast("Sequence[Any]", found)]
-        return tuple(parts) if isinstance(found, tuple) else parts
+        if not isinstance(found, tuple):
+            return parts
+        made: Any = getattr(cast(Any, found), "_make", tuple)
+        return made(parts)
     if kind.what in _NUMBERS and _asarray(found).dtype != np.float64:
         kind = kinds.bent([kind])
     for one in given:
@@ -431,7 +486,7 @@ def _followed(found: Any, kind: Kind, noted: Noted, given: Iterable[Any] = ()) -
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | deque):
         for one in cast("Sequence[Any]", value):
             yield from _leaves(one)
     elif isinstance(value, dict):
@@ -447,7 +502,7 @@ def _itself(a: Operand) -> Kind:
 
 _PAIRS: dict[Any, Callable[[Operand, Operand], Kind]] = {
     np.add: kinds.plus, np.subtract: kinds.minus, np.divide: kinds.over,
-    np.maximum: kinds.bounded, np.minimum: kinds.bounded, np.fmax: kinds.bounded, np.fmin: kinds.bounded,
+    np.maximum: kinds.bounded, np.minimum: kinds.bounded,
     np.greater: kinds.compared, np.greater_equal: kinds.compared, np.less: kinds.compared,
     np.less_equal: kinds.compared, np.equal: kinds.equal, np.not_equal: kinds.equal,
 }  # fmt: skip
@@ -457,14 +512,16 @@ _ASKS = frozenset(
         np.logical_xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.signbit,
     ]
 )  # fmt: skip
-_EXTREMES = frozenset([np.maximum, np.minimum, np.fmax, np.fmin])
+_CASTS = frozenset(["dtype", "casting", "signature", "sig"])
+_GUARDS = np.isnan, np.isinf, np.isfinite
+"""Questions that a run asks to end well."""
 _SMOOTH = frozenset(
     [
         np.add, np.subtract, np.multiply, np.divide, np.negative, np.positive, np.conjugate, np.absolute, np.fabs,
-        np.matmul, np.square, np.sqrt, np.reciprocal, *_EXTREMES,
+        np.matmul, np.square, np.sqrt, np.reciprocal,
     ]
 )  # fmt: skip
-"""Functions that are nowhere level, or of which it is noted which argument they give."""
+"""Functions that are nowhere level."""
 _SINGLES: dict[Any, Callable[[Operand], Kind]] = {
     np.absolute: kinds.absolute, np.fabs: kinds.absolute, np.square: kinds.square, np.sqrt: kinds.root,
     np.negative: lambda a: a.kind if a.what in (What.PUBLIC, What.SEEN, What.AFFINE) else BENT,
@@ -516,7 +573,9 @@ def _bent(*args: Any) -> Kind:
 
 
 def _kind_of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: Mapping[str, object]) -> Kind:
-    if any(kind_of(named.get(name)).followed for name in ("where", "initial")):
+    dtype = cast(Any, named.get("dtype"))
+    narrowed = bool(_CASTS & named.keys()) and (dtype is None or np.dtype(dtype) != np.float64)
+    if narrowed or any(kind_of(named.get(name)).followed for name in ("where", "initial")):
         return _bent(*inputs, *named.values())
     if method == "__call__":
         if ufunc is np.multiply:
@@ -566,6 +625,8 @@ _LARGEST, _EINSUM, _AVERAGE = frozenset([np.max, np.amax]), np.einsum, np.averag
 _VIEWS = frozenset(["view", "flat", "data", "base", "ctypes", "getfield", "byteswap", "newbyteorder"])
 _RAISING = {"raise", "call", "warn", "print", "log"}
 """What code can see of an error; a reading ignores all."""
+_OF_SIZES = What.SIZE, What.FACTOR, What.GATE, What.GATED, What.ZERO
+_OF_NUMBERS = What.AFFINE, What.ABSOLUTE, What.SQUARE, What.SIDE
 _NUMBERS = What.AFFINE, What.ABSOLUTE, What.SQUARE, What.SIZE, What.FACTOR, What.GATED
 _NEW = frozenset([np.zeros_like, np.ones_like])
 _NORMS = frozenset([np.linalg.norm, *([np.linalg.vector_norm] if hasattr(np.linalg, "vector_norm") else [])])
@@ -708,7 +769,12 @@ def arrays_followed() -> Generator[None]:
             if one is None:
                 return make(given, *args, **named)
             kind = given.kind if _is(given) else kinds.stacked([kind_of(one) for one in _leaves(given)])
-            return _followed(make(_plain(given), *args, **named), kind, one._noted, [given])
+            found = make(_plain(given), *args, **named)
+            if not _is(given):
+                _lost(given)
+            if _asarray(found).dtype == bool and kind.what is What.BENT:
+                one._noted("", found)
+            return _followed(found, kind, one._noted, [given])
 
         return made
 

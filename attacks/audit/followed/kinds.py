@@ -48,6 +48,8 @@ class Kind(NamedTuple):
     what: What
     source: object = None
     clips: frozenset[tuple[object, object]] = frozenset()
+    span: float = 0.0
+    """Decimal orders by which it was scaled, up and down together: what overflows has a threshold of its own."""
 
     @property
     def followed(self) -> bool:
@@ -64,6 +66,8 @@ class Operand(NamedTuple):
     single: bool = False
     number: float = math.nan
     """Of one public number, that."""
+    span: float = 0.0
+    """Of public numbers: decimal orders of the largest or the smallest, not 0, from 1; ∞ where one is not finite."""
 
     @property
     def what(self) -> What:
@@ -86,6 +90,8 @@ class _Side:
 
 
 PUBLIC, SEEN, BENT = Kind(What.PUBLIC), Kind(What.SEEN), Kind(What.BENT)
+SPAN = 100.0
+"""Orders by which a number may be scaled: squares of a size of 10⁻¹⁰⁰ to 10¹⁰⁰ are still numbers."""
 _KNOWN, _LINEAR = {What.PUBLIC, What.SEEN}, {What.PUBLIC, What.SEEN, What.AFFINE}
 
 
@@ -168,15 +174,16 @@ def times(a: Operand, b: Operand) -> Kind:
     if not b.kind.followed:
         a, b = b, a
     if not a.kind.followed:
+        scaled = b.kind._replace(span=b.kind.span + a.span)
         if b.what is What.AFFINE:
-            return b.kind if a.single else linear([b.kind])
-        scales = b.what in (*_MONOTONE, *_ELEMENTWISE) and a.positive
-        return b.kind if scales else BENT
+            return scaled if a.single and scaled.span < SPAN else linear([b.kind])
+        scales = b.what in (*_MONOTONE, *_ELEMENTWISE) and a.positive and scaled.span < SPAN
+        return scaled if scales else BENT
     both = {a.what, b.what}
     if a.kind.source is not b.kind.source or a.kind.source is None:
         return BENT
     if both == {What.AFFINE}:
-        return Kind(What.SQUARE, a.kind.source)
+        return Kind(What.SQUARE, a.kind.source, span=2 * a.kind.span)
     if both == {What.AFFINE, What.FACTOR}:
         return _clipped(a.kind, _Scaled(a.kind.source))
     return _clipped(a.kind) if both == {What.AFFINE, What.GATED} else BENT
@@ -186,7 +193,7 @@ def over(a: Operand, b: Operand) -> Kind:
     if not b.kind.followed or of_known((a.kind, b.kind)) is not None:
         return times(a, b)
     if b.what is What.SIZE and not a.kind.followed:
-        return Kind(What.FACTOR, b.kind.source) if a.positive else BENT
+        return Kind(What.FACTOR, b.kind.source, span=b.kind.span + a.span) if a.positive else BENT
     if b.what is What.SIZE and a.what is What.AFFINE and a.kind.source is b.kind.source is not None:
         return _clipped(a.kind, _Scaled(a.kind.source))
     return BENT
@@ -221,6 +228,8 @@ def compared(a: Operand, b: Operand) -> Kind:
     for one, other in ((a, b), (b, a)):
         if not other.kind.followed and one.kind.followed:
             if one.what is What.SIZE:
+                if isinstance(one.kind.source, _Scaled):  # a clip's need not grow with the answer's
+                    return BENT
                 return Kind(What.ZERO if other.zero else What.GATE, one.kind.source)
             return Kind(What.SIDE, _Side(one.kind.source, other.number)) if _one_answer(one) else BENT
     return BENT
@@ -259,16 +268,16 @@ def chosen(gate: Kind, a: Operand, b: Operand) -> Kind:
 
 def absolute(a: Operand) -> Kind:
     if _one_answer(a):
-        return Kind(What.ABSOLUTE, a.kind.source)
+        return Kind(What.ABSOLUTE, a.kind.source, span=a.kind.span)
     return a.kind if a.what in _MONOTONE else bent([a.kind])
 
 
 def square(a: Operand) -> Kind:
-    return Kind(What.SQUARE, a.kind.source) if _one_answer(a) else bent([a.kind])
+    return Kind(What.SQUARE, a.kind.source, span=2 * a.kind.span) if _one_answer(a) else bent([a.kind])
 
 
 def inverse(a: Operand) -> Kind:
-    return Kind(What.FACTOR, a.kind.source) if a.what is What.SIZE else bent([a.kind])
+    return Kind(What.FACTOR, a.kind.source, span=a.kind.span) if a.what is What.SIZE else bent([a.kind])
 
 
 def root(a: Operand) -> Kind:
@@ -277,5 +286,6 @@ def root(a: Operand) -> Kind:
 
 def size_of(a: Operand) -> Kind:
     """A norm, or a sum or maximum of absolute values or squares."""
-    some = _one_answer(a) or a.what in _ELEMENTWISE
-    return Kind(What.SIZE, a.kind.source) if some else a.kind if a.what is What.SIZE else bent([a.kind])
+    if _one_answer(a) or a.what in _ELEMENTWISE:
+        return Kind(What.SIZE, a.kind.source, span=a.kind.span)
+    return a.kind if a.what is What.SIZE else bent([a.kind])

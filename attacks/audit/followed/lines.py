@@ -36,6 +36,7 @@ _CAUGHT = (
 """Errors that Python itself catches: of iterators, `hasattr`, sequences without an `__iter__`, operators."""
 _OPEN = frozenset(["__init__", "__new__", "__post_init__", "__call__"])
 """Methods with names of Python's whose errors it hands on."""
+_REDUCE = frozenset(["all", "any", "max", "mean", "min", "sum"])
 _LEAVES = ast.Return | ast.Break | ast.Continue
 _BINDS = ast.NamedExpr | ast.Lambda | ast.Await | ast.Yield | ast.YieldFrom
 _KEYS = (
@@ -163,9 +164,18 @@ def _only_asks(part: ast.AST, frame: FrameType) -> bool:
             return False
         if isinstance(node, ast.Subscript) and not all(isinstance(one, _KEYS) for one in ast.walk(node.slice)):
             return False
-        if isinstance(node, ast.Call) and not _is_question(_known(node.func, frame)):
+        if isinstance(node, ast.Call) and not (_is_question(_known(node.func, frame)) or _reduces(node.func, frame)):
             return False
     return True
+
+
+def _reduces(function: ast.expr, frame: FrameType) -> bool:
+    """Whether it is a method of an array that gives one number: of a name, or of what a function of NumPy gave."""
+    if not isinstance(function, ast.Attribute) or function.attr not in _REDUCE:
+        return False
+    if isinstance(function.value, ast.Call):
+        return _is_question(_known(function.value.func, frame))
+    return isinstance(_known(function.value, frame), np.ndarray)
 
 
 def _is_question(function: Any) -> bool:

@@ -53,16 +53,21 @@ _MORE = 4
 """Times as many messages as were recorded: where coins fall otherwise, no more are followed."""
 
 
+_Asked = tuple[ReadLine, int, str]
+
+
 @dataclass
 class Reading:
     """The lines that `read`, in order; the `messages`, each with its kind and those of its fields; the least and the
     largest answer to what lines `asked` of each number (0 and 1 of a comparison, and what a function with levels
-    gave), where NumPy goes on with them, by line and place in its code; and why what is sent is no affine function,
-    if it is none."""
+    gave), where NumPy goes on with them, by line, place in its code, and what it was; and why what is sent is no
+    affine function, if it is none."""
 
     read: list[ReadLine] = field(default_factory=list[ReadLine])
     messages: list[tuple[Channel, tuple[tuple[str, What], ...]]] = field(default_factory=list[Any])
-    asked: dict[tuple[ReadLine, int], set[float]] = field(default_factory=dict[tuple[ReadLine, int], set[float]])
+    asked: dict[tuple[ReadLine, int, str], set[float]] = field(
+        default_factory=dict[tuple[ReadLine, int, str], set[float]]
+    )
     bent: str | None = None
     given: list[Array] = field(default_factory=list[Array])
     """What it handed to the port."""
@@ -146,7 +151,7 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
     for sample, hypothesis in worlds() if asked else ():
         for place, answers in reading(sample.recording(agent), hypothesis, sample.releases).asked.items():
             asked.setdefault(place, set()).update(answers)
-    return tuple(sorted(lines | {line for (line, _), answers in asked.items() if len(answers) < 2}))
+    return tuple(sorted(lines | {line for (line, *_), answers in asked.items() if len(answers) < 2}))
 
 
 def read_by(view: AdversaryView, agents: Sequence[int]) -> tuple[ReadLine, ...]:
@@ -416,7 +421,7 @@ def _note(found: Reading, how: str, frame: FrameType | None, answers: Any = None
     if answers is not None:
         some = np.asarray(answers, dtype=np.float64)
         levels = np.where(np.abs(some) < NOTHING, 0.0, some)
-        found.asked.setdefault((one, place), set()).update(
+        found.asked.setdefault((one, place, how), set()).update(
             [float(np.min(levels)), float(np.max(levels))] if levels.size else []
         )
     elif one not in found.read:

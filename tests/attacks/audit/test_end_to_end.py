@@ -292,7 +292,7 @@ class TokenRound(Algorithm):
 
 @pytest.mark.parametrize("last", [True, False])
 def test_a_walk_that_ends_before_its_send_is_told_to_estimate_last(last):
-    reason = audited(TokenRound(last), epsilon=8.0, trials=200).judgement.reason
+    reason = audited(TokenRound(last), epsilon=0.25, trials=200).judgement.reason
     assert (
         "what `privatize` returned in activation 2, the last, is not sent, and of that only the upper end" in reason
     ) is not last

@@ -140,8 +140,22 @@ CLIPS = {
     "of a half": lambda g: 0.5 * Clip(C, "l1")(0.5 * g),
     "one end at a time": lambda g: g.clip(min=-C).clip(max=C),
     "divided where it is long": lambda g: divided(g, np.linalg.norm(g, axis=-1, keepdims=True)),
+    "of many ones": lambda g: g / np.maximum(np.ones_like(g), np.linalg.norm(g, axis=-1, keepdims=True) / C),
+    "copyto where it is long": lambda g: copied(g, np.linalg.norm(g, axis=-1, keepdims=True)),
+    "0 is 1": lambda g: g * np.minimum(1.0, C / one_for_0(np.linalg.norm(g, axis=-1, keepdims=True))),
     "nan_to_num": lambda g: g * np.minimum(1.0, np.nan_to_num(C / np.linalg.norm(g, axis=-1, keepdims=True))),
 }
+
+
+def copied(g, norm):
+    clipped = g.copy()
+    np.copyto(clipped, g * (C / norm), where=norm > C)
+    return clipped
+
+
+def one_for_0(norm):
+    norm[norm == 0] = 1.0
+    return norm
 
 
 def divided(g, norm):
@@ -219,7 +233,28 @@ BUMPS = {
     "the least number": lambda g, n: g / np.maximum(1.0, np.linalg.norm(g, ord=-np.inf, **SIZE)),
     "of a part": lambda g, n: g / np.maximum(1.0, np.abs(g)[:, :1]),
     "an empty array": lambda g, n: np.empty_like(g),
+    "a gate on what was scaled": lambda g, n: np.where(
+        np.linalg.norm(g / np.maximum(n**2, 1), **SIZE) > 0.99, 9 * g, 0
+    ),
+    "a stack of one answer": lambda g, n: np.clip(np.stack([g, 2 * g])[[0, 0]], -1.0, [[[0.3]], [[0.31]]]).sum(
+        axis=0
+    ),
+    "one answer seen often": lambda g, n: np.clip(np.broadcast_to(g[:1], (2, 3)), -1.0, [[0.3], [0.31]]).sum(axis=0),
+    "one answer filled in": lambda g, n: np.clip(np.full_like(np.stack([g, g]), g), -1.0, [[[0.3]], [[0.31]]]),
+    "one answer written often": lambda g, n: np.clip(
+        filled(np.zeros_like(np.stack([g, g])), g), -1.0, [[[0.3]], [[0.31]]]
+    ),
+    "what underflows": lambda g, n: g / np.where(n * 1e-200 * 1e-200 == 0, 1e-6, np.maximum(n, 1.0)),
+    "what is not a number": lambda g, n: g / np.fmax(n * 1e308 * 0.0 + 1.0, 1e-9),
+    "another dtype": lambda g, n: g * np.multiply(1 / n, 1, out=np.zeros_like(n), dtype=int, casting="unsafe"),
 }
+
+
+def filled(to, g):
+    to[...] = g
+    return to
+
+
 W = np.array([1.0, -2.0, 1.0])
 
 
@@ -246,6 +281,11 @@ WRITES = {
     ),
     "at": lambda to, g: np.add.at(to, 0, np.exp(g[0])),
     "copyto, by name": lambda to, g: np.copyto(src=np.exp(g), dst=to),
+    "some of a broadcast view": lambda to, g: (
+        np.exp(g, out=to),
+        np.broadcast_arrays(to[:, :1], g)[0].__setitem__(..., 0.0),
+    ),
+    "astype without a copy": lambda to, g: to.astype(float, copy=False).__iadd__(np.exp(g)),
     "broadcast": lambda to, g: np.broadcast_arrays(to, np.exp(g))[0].__iadd__(np.exp(g)),
 }
 

@@ -11,7 +11,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -271,11 +271,22 @@ def aliased(g, *_):
     return kept[0, 0]
 
 
+def mirrored(g, ours):
+    plain = ours.mT
+    ours += g
+    return plain[0, 0] * g
+
+
 def escaped(g, x, node):
     ours = node.zeros()
     plain = AS_ARRAY(ours)
     ours += g
     return plain[0, 0]
+
+
+class Two(NamedTuple):
+    one: Array
+    other: Array
 
 
 class Spy:
@@ -361,6 +372,16 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "where": lambda g, x, node: np.add(g, 1e3, out=node.zeros(), where=g > 40.0),
     "compared into a buffer": lambda g, x, node: np.greater(g, 40.0, out=node.zeros(), casting="unsafe") * g,
     "a mask of some": lambda g, x, node: np.where((g > 40.0)[:, :1], g, 0.0),
+    "no number": lambda g, x, node: g * np.isnan(np.sqrt(g**3 + 1e6)),
+    "logical not": lambda g, x, node: g * np.logical_not(np.floor(np.abs(g) / 40.0)),
+    "all of some masks": lambda g, x, node: g * np.logical_and.reduce(np.array([g > 3.0, g < 3.1])),
+    "pairs of numbers": lambda g, x, node: g * np.less.outer(g, g - 40.0)[0, 0],
+    "a product of masks": lambda g, x, node: g * ((g > 3.0) * (g < 3.1)),
+    "a sum of masks": lambda g, x, node: g * (np.sum([g > 3.0, g < 3.1], axis=0) - 1.0),
+    "the truth of numbers": lambda g, x, node: np.where(np.maximum(g - 40.0, 0.0), g, 0.0),
+    "the truth of numbers, as a mask": lambda g, x, node: np.maximum(g - 40.0, 0.0).astype(bool) * g,
+    "a level of a size": lambda g, x, node: g * (np.clip(np.abs(g).max(axis=-1, keepdims=True) / 40, 1.0, 2.0) - 1.0),
+    "an alias by a method": lambda g, x, node: mirrored(g, node.zeros()),
     "an alias": aliased,
     "an array that is not followed": escaped,
     "somebody's object": spied,
@@ -450,6 +471,11 @@ QUIET: dict[str, Callable[[Array, Array, Node], Any]] = {
     "in place": lambda g, x, node: np.multiply(g.copy(), 2.0, out=g.copy()),
     "the largest of noisy numbers": largest,
     "levels that are reached": lambda g, x, node: np.round(9.0 * g) + np.tanh(g) + np.median(g),
+    "slices and ranges": lambda g, x, node: (
+        np.split(np.delete(np.add(g[0], range(4)), slice(0, 0)), range(1, 2))[0][0] * x
+    ),
+    "lists with names": lambda g, x, node: np.sum(np.stack(Two(g, x)), axis=0),
+    "of public numbers": lambda g, x, node: g * np.linalg.eigh(np.eye(4) + node.zeros()[0]).eigenvalues,
     "what is never 0": lambda g, x, node: g * np.exp(-0.1 * g**2) / (1 + np.abs(np.sin(g))),
     "quotient and rest": lambda g, x, node: np.divmod(x, 0.1, out=(node.zeros(), None))[1],
 }
