@@ -238,7 +238,7 @@ class _Order:
         from netsim.transcript.imported import read
         from netsim.transcript.stored import write_records
         from scenarios.files.folders import check_writable, whole
-        from scenarios.stages.names import check_names
+        from scenarios.stages.recorded_attack import check_names
 
         columns = dict[str, str]()
         for one in self.columns:
