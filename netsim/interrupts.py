@@ -66,15 +66,12 @@ def cancelled_by_interrupts(task: asyncio.Task[Any], loop: asyncio.AbstractEvent
         yield
         return
     heard, from_here = threading.Event(), threading.Event()
-    repeaters, main = list[threading.Thread](), threading.get_ident()
+    repeaters = list[threading.Thread]()
 
     def repeat() -> None:
         while not heard.wait(_UNHEARD):  # more than once: code may catch everything
             from_here.set()
-            if hasattr(signal, "pthread_kill"):  # a real signal also ends a sleep
-                signal.pthread_kill(main, signal.SIGINT)
-            else:
-                _thread.interrupt_main()
+            _interrupt_main()
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         repeated = from_here.is_set()
@@ -137,8 +134,17 @@ def _interrupt_after(frame: FrameType) -> None:
             frame.clear()  # refused while it runs
         except RuntimeError:
             continue
-        _thread.interrupt_main()
+        _interrupt_main()
         return
+
+
+def _interrupt_main() -> None:
+    """As Ctrl-C does: a real signal, where there are any, also ends a sleep."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def _handlers() -> Mapping[int, _Handler]:

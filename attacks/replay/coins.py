@@ -81,6 +81,10 @@ class Coins(FollowedCoins):
         self._tosses.refused = self._tosses.refused or error(why)
         return error(why)
 
+    def _unlike(self, what: str) -> AttackError:
+        """The error of another run of this history that tosses otherwise."""
+        return self.refused(f"{what} depends on what is private, was seen, or on the dimension")
+
     @property
     def history(self) -> tuple[int, ...]:
         """Outcomes so far, those that are forced and were not tossed yet included."""
@@ -106,9 +110,7 @@ class Coins(FollowedCoins):
         """A run has ended. You get an `AttackError` where it tossed less than an earlier one of this history."""
         left = self._at < len(self._tosses.odds) or self._chosen < len(self._tosses.options)
         if left and self._tosses.whole:
-            raise self.refused(
-                "how many private coins are tossed depends on what is private, was seen, or on the dimension"
-            )
+            raise self._unlike("how many private coins are tossed")
         self._tosses.whole = True
 
     @property
@@ -125,16 +127,12 @@ class Coins(FollowedCoins):
             raise self.refused(f"its private coins are tossed more than {TOSSES:,} times where they fall one way")
         if at == len(tosses.odds):
             if tosses.whole:
-                raise self.refused(
-                    "which private coins are tossed depends on what is private, was seen, or on the dimension"
-                )
+                raise self._unlike("which private coins are tossed")
             tosses.odds.append(odds)
             if at == len(tosses.outcomes):
                 tosses.outcomes.append(next(k for k, p in enumerate(odds) if p))
         elif tosses.odds[at] != odds:
-            raise self.refused(
-                "which private coins are tossed depends on what is private, was seen, or on the dimension"
-            )
+            raise self._unlike("which private coins are tossed")
         self._at += 1
         return tosses.outcomes[at]
 
@@ -153,9 +151,7 @@ class Coins(FollowedCoins):
         if at == len(tosses.options) and not tosses.whole:
             tosses.options.append(options)
         elif at == len(tosses.options) or tosses.options[at] != options:
-            raise self.refused(
-                "what private coins choose from depends on what is private, was seen, or on the dimension"
-            )
+            raise self._unlike("what private coins choose from")
         self._chosen += 1
 
     def random(self, size: Any = None, *_: Any, **__: Any) -> Any:

@@ -46,7 +46,7 @@ SHARES = 17
 """Shares of the others, evenly, that are moved one way, at most."""
 AMONG = 96
 """Rows among such others, at most."""
-_AMONG = 1e4
+_OFF = 1e4
 """Size of their gradients, in units as above."""
 PLACES = 1e6
 """Size of the largest gradient about which pairs are drawn, in units as above."""
@@ -141,7 +141,7 @@ class Rows:
         own = cast("Sampled", simulation.problem.objectives[agent])
         if not 1 < own.records <= CROWD:
             return
-        start, far = np.zeros((1, own.dimension)), _AMONG * _unit(own) * _even(own.dimension)
+        start, far = np.zeros((1, own.dimension)), _OFF * _unit(own) * _even(own.dimension)
         still = -np.concatenate([own.batch([k]).gradient(start) for k in range(own.records)])
         rest = np.delete(np.arange(own.records), record)
         for high in sorted({1, len(rest) - 1, *np.linspace(0, len(rest), SHARES, dtype=int)}):

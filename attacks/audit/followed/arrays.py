@@ -181,8 +181,8 @@ class Followed(NDArrayOperatorsMixin):
             self._noted("as an index", fails=not any(map(_are_bools, _parts(plain))))
         found = self._view(self.value[plain])
         if not np.may_share_memory(found.value, self.value):
-            at = np.arange(self.size).reshape(self.shape)[plain]
-            if np.unique(at).size < self.size:
+            places = np.arange(self.size).reshape(self.shape)[plain]
+            if np.unique(places).size < self.size:
                 found = Followed(found.value, kinds.linear([self.kind]), self._noted)
         return found if read is None else Followed(found.value, kinds.bent((self.kind, read)), self._noted)
 
