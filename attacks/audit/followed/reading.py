@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from attacks.audit.followed import kinds
-from attacks.audit.followed.arrays import Followed, Noted, arrays_followed, kind_of, value_of
+from attacks.audit.followed.arrays import Followed, Noted, arrays_followed
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
 from attacks.audit.followed.lines import ReadLine, asking, line_of, may_be_caught, only_ends_the_run
+from attacks.audit.followed.operands import kind_of, value_of
 from attacks.audit.followed.path import Step, parts_at, walked
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.verdict import Judgement, Verdict
@@ -89,8 +90,10 @@ def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases
 
     You get an `AttackError` from coins that toss otherwise than before.
     """
-    found, path = _read(_FollowedNode(recording, Reading(), hypothesis, releases))
-    for again in (False, True) if hypothesis is None else ():
+    if hypothesis is not None:
+        return _read(_FollowedNode(recording, Reading(), hypothesis, releases), nullcontext([]))[0]
+    found, path = _read(_FollowedNode(recording, Reading(), None, releases))
+    for again in (False, True):
         if again:  # what it made in its first run, and kept
             found, path = _read(_FollowedNode(recording, Reading(), None, releases))
         if found.read:
@@ -104,12 +107,15 @@ def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases
     return found
 
 
-def _read(node: "_FollowedNode") -> tuple[Reading, list[Step]]:
+def _read(
+    node: "_FollowedNode", way: AbstractContextManager[list[Step]] | None = None
+) -> tuple[Reading, list[Step]]:
+    """What the code does, and the path of it; `way`: another one that there is no need of."""
     found = node.found
     with np.errstate(all="ignore"):
         path = list[Step]()
         try:
-            with node.arrays(), walked() as path:
+            with node.arrays(), way or walked() as path:
                 node.read()
             if isinstance(node.coins, Coins):
                 node.coins.end()

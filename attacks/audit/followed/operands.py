@@ -1,0 +1,112 @@
+"""Operands of NumPy's functions: plain numbers, arrays that are followed, and lists and mappings of both."""
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from attacks.audit.followed import kinds
+from attacks.audit.followed.kinds import PUBLIC, Kind, Operand
+
+asarray = np.asarray
+"""Not followed, even while NumPy's makers of arrays are."""
+
+
+class Held:
+    """What is followed: its plain `value`, and of what `kind` its numbers are."""
+
+    __slots__ = ("value",)
+    value: Any
+
+    @property
+    def kind(self) -> Kind:
+        raise NotImplementedError
+
+
+def is_followed(value: object) -> bool:
+    return issubclass(type(value), Held)  # `isinstance` asks its `__class__`
+
+
+def value_of(value: Any) -> Any:
+    """Its plain numbers, if it is followed."""
+    return value.value if is_followed(value) else value
+
+
+def kind_of(value: Any) -> Kind:
+    """Of what kind a value is, or those of a list."""
+    if is_followed(value):
+        return value.kind
+    if isinstance(value, list | tuple | deque):
+        return kinds.joined([kind_of(one) for one in cast("Sequence[Any]", value)])
+    return PUBLIC
+
+
+def plain_of(value: Any) -> Any:
+    """The same with the numbers of what is followed, within lists and mappings too."""
+    if is_followed(value):
+        return value.value
+    if isinstance(value, list | tuple | deque):
+        plain = list(map(plain_of, cast("Sequence[Any]", value)))
+        return tuple(plain) if isinstance(value, tuple) else plain
+    if type(value) is dict:
+        return {name: plain_of(one) for name, one in cast("Mapping[str, object]", value).items()}
+    return value
+
+
+def parts_of(at: Any) -> Sequence[Any]:
+    return cast("tuple[Any, ...]", at) if isinstance(at, tuple) else (at,)
+
+
+def plain_index(at: Any) -> tuple[Any, Kind | None]:
+    """An index in plain numbers, and of what kind these are, if they are followed."""
+    kind = kinds.bent([kind_of(one) for one in parts_of(at)])
+    return plain_of(at), kind if kind.followed else None
+
+
+def operand(value: Any) -> Operand:
+    kind = kind_of(value)
+    if kind.followed:
+        return Operand(kind)
+    plain = asarray(plain_of(value))
+    numbers = plain.dtype.kind in "biuf"
+    number = float(plain.flat[0]) if numbers and plain.size == 1 else math.nan
+    sizes = np.abs(plain[plain != 0].astype(np.float64)) if numbers else np.ones(0)
+    span = float(np.max(np.abs(np.log10(sizes)), initial=0.0)) if np.all(np.isfinite(sizes)) else math.inf
+    positive = numbers and bool(np.all(plain >= 0))
+    return Operand(kind, positive, numbers and not np.any(plain), plain.size == 1, number, span)
+
+
+def has_numbers(value: Any) -> bool:
+    """Whether it is a number, or an array or lists of such: no object that is handed them."""
+    if is_followed(value) or isinstance(value, np.ndarray):
+        return asarray(value_of(value)).dtype != object
+    if isinstance(value, list | tuple | deque):
+        return all(map(has_numbers, cast("Sequence[Any]", value)))
+    plain = slice | range | bool | int | float | complex | str | np.generic | type | np.dtype
+    return value is None or value is Ellipsis or isinstance(value, plain)
+
+
+def are_bools(found: Any) -> bool:
+    return all(asarray(value_of(one)).dtype == bool for one in leaves(found))
+
+
+def are_fractions(given: Sequence[Any]) -> bool:
+    """Whether any has fractions: no power of a whole number is one."""
+    return any(asarray(value_of(one)).dtype.kind not in "bui" for one in given)
+
+
+def of_masks(given: Iterable[Any]) -> bool:
+    """Whether numbers are made of masks, such as how many of them hold."""
+    return any(is_followed(one) and one.dtype == bool and one.kind.followed for one in leaves(list(given)))
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple | deque):
+        for one in cast("Sequence[Any]", value):
+            yield from leaves(one)
+    elif isinstance(value, dict):
+        yield from leaves(list(cast("Mapping[str, object]", value).values()))
+    else:
+        yield value
