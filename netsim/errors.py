@@ -158,7 +158,12 @@ class DeadlockError(SimulationError):
 
 
 class StalledError(SimulationError):
-    """Callbacks without end at one instant. Agents that wait for what never comes are a `DeadlockError`."""
+    """Callbacks or queries without end. Agents that wait for what never comes are a `DeadlockError`."""
+
+    @classmethod
+    def of_queries(cls, agent: int, most: float) -> "StalledError":
+        """The error to raise where an agent asks more often than it may."""
+        return cls(f"agent {agent} queried its objective {most:,} times: does a loop of its code end at these data?")
 
 
 class UnsupportedError(SimulationError):

@@ -484,6 +484,7 @@ def live_node(
         streams=_Own(simulation, streams, agent),
         edges=edges,
         queries=queries,
+        most_queries=simulation.most_queries,
         releases=releases,
         network=carrier,
         taps=taps,
@@ -566,6 +567,9 @@ class Simulation:
     """Which draws of the noise: chunks of one seed share routes, delays and losses."""
     tosses: int = 0
     """Which tosses of the agents' private coins: with others routes and batches are others, and the rest the same."""
+    most_queries: float = math.inf
+    """How often an agent may query its objective; more end the run with a `StalledError`: a loop that has no end at
+    these data."""
     value_range: tuple[float, float] | None = None
     """The public range of a record's values, where they have one (pixels)."""
     reader: Literal["auto", "live", "stacked"] = "auto"

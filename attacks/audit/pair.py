@@ -32,7 +32,7 @@ from attacks.replay import Hypothesis, replay
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Norm, length
-from netsim.errors import PrivacyError
+from netsim.errors import PrivacyError, StalledError
 from netsim.interrupts import stopped_once
 from netsim.models.model import Regularizer
 
@@ -284,16 +284,18 @@ def search(
     *,
     delta: float,
     budget: int,
+    alone: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Searched:
     """Rank at most `budget` candidates of the space on one sample of the true world.
 
     First the families have their turns, one candidate each at a time; then moves from the best one are tried in turn,
     each improvement being where the next move starts, until none is left; then moves from the next best, of `STARTS`
-    at most. An unprotected message ends the search. `sample` has to be of a chunk that the audit does not use. Errors
-    as of `compare_worlds`, and a `PrivacyError` for a space that is empty.
+    at most. An unprotected message ends the search. `sample` has to be of a chunk that the audit does not use; so
+    many of its replicas are replayed `alone`, too. Errors as of `compare_worlds`, and a `PrivacyError` for a space
+    that is empty.
     """
-    reproduced = Reproduced.of(sample, agent, true, alone=0)  # the audit of the winner looks at that
+    reproduced = Reproduced.of(sample, agent, true, alone=alone)
     tried = _Trials(reproduced, delta, budget, progress)
     for candidate in islice(_in_turn(space.families()), _PROPOSALS * budget):
         if tried.count >= math.ceil(_FIRST_SHARE * budget) or not tried.open:
@@ -385,6 +387,7 @@ class _Trials:
         self._ranked: list[_Ranked] = []
         self._keys: set[Hashable] = set()
         self.left: set[Hashable] = set()
+        self._endless: StalledError | None = None
 
     @property
     def count(self) -> int:
@@ -396,15 +399,20 @@ class _Trials:
         return self.count < self._budget and not any(math.isinf(one.epsilon) for one in self._ranked[-1:])
 
     def judge(self, candidate: Candidate) -> _Ranked | None:
-        """Estimate the cost of a candidate; None for one that was judged before."""
+        """Estimate the cost of a candidate; None for one that was judged before, or where the code has no end."""
         if candidate.key in self._keys:
             return None
         self._keys.add(candidate.key)
-        explained = self._known.compared(candidate.hypothesis, scored=False)
+        try:
+            explained = self._known.compared(candidate.hypothesis, scored=False)
+        except StalledError as error:  # on such data it is not held to its claim
+            self._endless = error
+            return None
+        finally:
+            if self._progress is not None:
+                self._progress(1)
         ranked = _Ranked(candidate, *estimated(explained, self._delta))
         self._ranked.append(ranked)
-        if self._progress is not None:
-            self._progress(1)
         return ranked
 
     def next_start(self) -> _Ranked | None:
@@ -417,7 +425,7 @@ class _Trials:
     def result(self, transcripts: int) -> Searched:
         winner = _best(self._ranked)
         if winner is None:
-            raise PrivacyError("the search has no adjacent objective to try")
+            raise self._endless or PrivacyError("the search has no adjacent objective to try")
         by_family: dict[str, list[_Ranked]] = {}
         for one in self._ranked:
             by_family.setdefault(one.candidate.family, []).append(one)

@@ -10,6 +10,7 @@ the wire verbatim can be replayed only if the caller grants its value; the loss 
 it, an upper bound for one who sees the wire. Every value that is sent is encoded before it is compared.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
@@ -92,6 +93,7 @@ def replay(
     coins: np.random.Generator,
     releases: Sequence[Array | np.random.Generator] | None = None,
     dither: Dither | None = None,
+    most_queries: float = math.inf,
 ) -> Replayed:
     """Rerun `agent` on what a tap at its door recorded.
 
@@ -100,7 +102,7 @@ def replay(
     of one draws it anew, by its law; `dither` is what its codec drew, if that is random. Under another hypothesis
     than the true one (or with other coins) the agent may send other messages than were sent: `Replayed.departure`.
     You get a `TranscriptError` if no tap sat at the agent, if it may have begun anew without its state, if a release
-    is neither on the wire nor granted, or a dither is missing.
+    is neither on the wire nor granted, or a dither is missing; a `StalledError` after more than `most_queries`.
 
     Noise from seeds that the agent shares is priced as the view has it (`AdversaryView.shared`); without that it is a
     `TranscriptError`, for neighbors sent the same noise, and how much of it is known then depends on the listener.
@@ -108,7 +110,7 @@ def replay(
     if agent in view.public.forgetful:
         raise TranscriptError(f"agent {agent} may have begun anew without its state: a replay follows one life")
     rows, shared = view.at_node(agent), view.shared.get(agent)
-    recording = Recording(view.public, agent, rows, view.replicas, coins, shared, view.cut)
+    recording = Recording(view.public, agent, rows, view.replicas, coins, shared, view.cut, most_queries=most_queries)
     encoder = Encoder(view.public.codec, view.public.dimension, dither)
     if releases is not None:
         node = _Reader(recording, hypothesis, encoder, None, releases)

@@ -1,5 +1,6 @@
 """A `Node` fed from the record of a tap at an agent's door."""
 
+import math
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,7 @@ from attacks.replay.coins import Unseen
 from attacks.replay.replayed import Departure
 from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array
-from netsim.errors import ProtocolError, not_an_exit
+from netsim.errors import ProtocolError, StalledError, not_an_exit
 from netsim.mechanisms import Gaussian, Mechanism
 from netsim.models.model import Regularizer
 from netsim.network.links import Shelf
@@ -54,6 +55,8 @@ class Recording(NamedTuple):
     cut: bool = False
     granted: tuple[Array, ...] = ()
     inside: tuple[int, ...] = ()
+    most_queries: float = math.inf
+    """Private queries, at most; more are a `StalledError`."""
 
 
 class RecordedNode(ABC):
@@ -66,7 +69,7 @@ class RecordedNode(ABC):
     blind_to_receivers = False
 
     def __init__(self, recording: Recording) -> None:
-        public, agent, rows, replicas, coins, self._shared_law, self._cut, _, self._inside = recording
+        public, agent, rows, replicas, coins, self._shared_law, self._cut, _, self._inside, most = recording
         self.id, self.agents = agent, public.agents
         self.neighbors = public.neighbors[agent]
         self.weights: Array = public.weights[agent].copy()  # its own, as in a run: code may change it in place
@@ -80,6 +83,7 @@ class RecordedNode(ABC):
         self.sent = 0
         self.clock = 0.0
         self.pace = 0
+        self._queries, self._most_queries = 0, most
         self.overran = False
         self._algorithm = public.algorithm
         self._query_time = public.query_time(agent) or 0.0
@@ -186,6 +190,9 @@ class RecordedNode(ABC):
 
     def _asked(self) -> None:
         """A private query is answered."""
+        self._queries += 1
+        if self._queries > self._most_queries:
+            raise StalledError.of_queries(self.id, self._most_queries)
         self.clock += self._query_time
         self.pace = hash((self.pace, None))
 

@@ -17,7 +17,7 @@ from netsim.adversary import Query, Tap
 from netsim.arrays import Array
 from netsim.bounds import Checked, Positive
 from netsim.codecs import Codec, Dither, Encoder
-from netsim.errors import ProtocolError
+from netsim.errors import ProtocolError, StalledError
 from netsim.mechanisms import Gaussian, Mechanism
 from netsim.models.model import Zero
 from netsim.network.inbox import Inbox
@@ -168,9 +168,10 @@ class LiveNode:
 
     __slots__ = (
         "_activity", "_broadcast", "_channels", "_closed", "_coins", "_compute", "_directs", "_edges", "_encoder",
-        "_exchanges", "_header_bytes", "_inbox", "_kept_queries", "_kept_releases", "_may_close_early", "_noise",
-        "_objective", "_shape", "_shared", "_streams", "_taps", "_value_bytes", "_ways", "agents", "dimension", "id",
-        "message_bytes", "messages", "neighbors", "queries", "records", "regularizer", "replicas", "weights",
+        "_exchanges", "_header_bytes", "_inbox", "_kept_queries", "_kept_releases", "_may_close_early",
+        "_most_queries", "_noise", "_objective", "_shape", "_shared", "_streams", "_taps", "_value_bytes", "_ways",
+        "agents", "dimension", "id", "message_bytes", "messages", "neighbors", "queries", "records", "regularizer",
+        "replicas", "weights",
     )  # fmt: skip
 
     def __init__(
@@ -182,6 +183,7 @@ class LiveNode:
         streams: _OwnStreams,
         edges: EdgeNoise,
         queries: list[Query] | None,
+        most_queries: float,
         releases: list[Array] | None,
         network: Surroundings,
         taps: Sequence[Tap],
@@ -210,7 +212,7 @@ class LiveNode:
         self._noise: np.random.Generator | None = None
         self._coins: np.random.Generator | None = None
         self._edges, self._shared = edges, 0
-        self._kept_queries, self._kept_releases = queries, releases
+        self._kept_queries, self._most_queries, self._kept_releases = queries, most_queries, releases
         self._inbox, self._channels = network.inboxes[agent], network.channels
         self._ways: dict[int, Callable[[Message], None]] | None = None
         """How messages go to single neighbors, once one did."""
@@ -306,6 +308,8 @@ class LiveNode:
 
     async def _work(self) -> None:
         self.queries += 1
+        if self.queries > self._most_queries:
+            raise StalledError.of_queries(self.id, self._most_queries)
         if self._activity is not None:
             await self._activity.turn()
         if self._compute is not None:

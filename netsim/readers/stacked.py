@@ -25,7 +25,7 @@ from netsim.adversary import Adversary, InsiderState, Query, Tap
 from netsim.algorithms import Algorithm
 from netsim.arrays import Array, PerAgent
 from netsim.codecs import Codec, Dither, Encoder
-from netsim.errors import NetsimError, not_an_exit
+from netsim.errors import NetsimError, StalledError, not_an_exit
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
 from netsim.metrics import Metrics
 from netsim.models.model import Regularizer, Zero
@@ -73,6 +73,8 @@ class _Setup(Protocol):
     def recording(self) -> Recording: ...
     @property
     def replicas(self) -> int: ...
+    @property
+    def most_queries(self) -> float: ...
     @property
     def seed(self) -> int: ...
     @property
@@ -446,6 +448,8 @@ class _StackedNode:
 
     def _work(self) -> None:
         self._queries += 1
+        if self._queries > self._simulation.most_queries:
+            raise StalledError.of_queries(0, self._simulation.most_queries)
         if self._compute is None:
             return
         waits = np.array([draw is not None for draw in self._compute])

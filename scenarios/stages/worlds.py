@@ -355,7 +355,10 @@ class _Worlds:
         law = None if edges is None else edges.known(agent, holders)
         if law is not None:
             view = replace(view, shared={agent: law})
-        return Sample(view, coins, run.truth.releases[agent], dither, tossed=run.tossed, computed=run.computed)
+        return Sample(
+            view, coins, run.truth.releases[agent], dither,
+            tossed=run.tossed, computed=run.computed, queries=run.queries[agent],
+        )  # fmt: skip
 
     def _check_others(self, world: int) -> None:
         """Raise a `PrivacyError` where the agent, or one near, knows something that did not come through its node.

@@ -37,7 +37,7 @@ from attacks.audit.pair import (
 from attacks.audit.verdict import ROUNDING
 from netsim.arrays import Array
 from netsim.claims import BY_HAND, Adjacency, Claim, Norm
-from netsim.errors import NetsimError, ScenarioError
+from netsim.errors import NetsimError, ScenarioError, StalledError
 from netsim.problems import Bent, Objective, Sampled, Tilted
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
@@ -318,9 +318,17 @@ class _Search:
         """Searches from the agent's own data, within the adjacency; then from other data, `briefly` from few."""
         sample = self._sample(self.own)
         points = observed(sample, self.agent, self.own)
-        searched = self._searched(sample, self.own, self._space(points), self.candidates)
+        searched = self._searched(sample, self.own, self._space(points), self.candidates, alone=1)
         batched = self._record is not None and bool(self._batches)
         yield _Found(searched, self.agent, self.own, points, None, batched)
+        yield from self._patient(sample.most_queries)._elsewhere(points, briefly=briefly)
+
+    def _patient(self, queries: float) -> Self:
+        """The same, where no agent may query more often."""
+        simulation = replace(self.subject.simulation, most_queries=queries)
+        return replace(self, subject=replace(self.subject, simulation=simulation))
+
+    def _elsewhere(self, points: Array, *, briefly: bool) -> Iterator[_Found]:
         gradient = self.own.gradient(points).mean(axis=0) if len(points) else np.zeros(self.own.dimension)
         if holds_for_any_change(self.subject, self.claim, self.activations):
             if not briefly:
@@ -331,7 +339,7 @@ class _Search:
             for one in self._directions(self.claim.adjacency.norm, gradient):  # the same change about a gradient of 0
                 half = change / 2 * one.vector
                 zero, other = (Tilted(self.own, slope - center, record=self._record) for slope in (-half, half))
-                yield self._apart(zero, other, f"by {change:.4g} along {one.words}, about 0", None)
+                yield from self._apart(zero, other, f"by {change:.4g} along {one.words}, about 0", None)
             if self.claim.adjacency.change is not None:  # elsewhere data are bounded, and farther out is none of them
                 yield from self._stretched(change)
 
@@ -346,11 +354,11 @@ class _Search:
                 continue  # along another direction something may move
             if left > SATURATED:
                 return
-            yield self._apart(tilted(-slope), tilted(slope), f"along {one.words}, {_BEYOND}", 1 - left)
+            yield from self._apart(tilted(-slope), tilted(slope), f"along {one.words}, {_BEYOND}", 1 - left)
             turning = Bent(self.own, slope, float(np.linalg.norm(slope)) / way, record=self._record)
             if allows(self.subject, self.claim, self.activations, self.agent, turning):
                 words = f"in one of them by a change that turns on the way, along {one.words}, {_BEYOND}"
-                yield self._apart(turning, tilted(slope), words, 1 - left)
+                yield from self._apart(turning, tilted(slope), words, 1 - left)
 
     def _farthest(self) -> Iterator[_Found]:
         """Of many changes of all sizes the two between which one transcript's releases differ most, in units of their
@@ -367,7 +375,7 @@ class _Search:
         for drawn, one in tried:
             if all(allows(self.subject, self.claim, self.activations, self.agent, world) for world in one.worlds):
                 words = f"to where its releases are farthest apart, {drawn}, {_BEYOND}"
-                yield self._apart(*one.worlds, words, 1.0)
+                yield from self._apart(*one.worlds, words, 1.0)
 
     def _stretched(self, change: float) -> Iterator[_Found]:
         """Of many pairs of this change, about gradients of all sizes, the one whose releases differ most: what a clip
@@ -378,7 +386,7 @@ class _Search:
         pair = rows.stretched
         if all(allows(self.subject, self.claim, self.activations, self.agent, one) for one in pair):
             words = f"by {change:.4g}, about where that moves its releases most, of many places drawn"
-            yield self._apart(*pair, words, None)
+            yield from self._apart(*pair, words, None)
 
     def _borne(self, slope: Array) -> tuple[Array, float]:
         """The largest of `NEARER` times the slope on which the code does not fail, and `share_left` of it."""
@@ -437,8 +445,14 @@ class _Search:
             found.append(Direction("its mean gradient", scaled(gradient, norm)))
         return found
 
-    def _apart(self, true: Objective, other: Objective, words: str, saturated: float | None) -> _Found:
-        """The search of one pair, both of whose worlds are moved."""
+    def _apart(self, true: Objective, other: Objective, words: str, saturated: float | None) -> Iterator[_Found]:
+        """The search of one pair, both of whose worlds are moved; nothing where the code has no end there."""
+        try:
+            yield self._of_pair(true, other, words, saturated)
+        except StalledError:
+            self.progress(1)
+
+    def _of_pair(self, true: Objective, other: Objective, words: str, saturated: float | None) -> _Found:
         sample, family = self._sample(true), BOTH_MOVED
         sentence = f"the gradient of agent {self.agent} moved in both worlds, {words}"
         pair = _Apart(family, (Candidate(family, sentence, other, sentence),))
@@ -449,8 +463,11 @@ class _Search:
         simulation = holding(self.subject.simulation, self.agent, true)
         return worlds(simulation, self.agent, self.own, self.transcripts)(0, FIRST_CHUNK)
 
-    def _searched(self, sample: Sample, true: Objective, space: "Spaces | _Apart", budget: int) -> Searched:
-        return search(sample, self.agent, true, space, delta=self.claim.delta, budget=budget, progress=self.progress)
+    def _searched(
+        self, sample: Sample, true: Objective, space: "Spaces | _Apart", budget: int, alone: int = 0
+    ) -> Searched:
+        delta, progress = self.claim.delta, self.progress
+        return search(sample, self.agent, true, space, delta=delta, budget=budget, alone=alone, progress=progress)
 
     def _space(self, points: Array) -> Spaces:
         scenario, problem, own = self.experiment.scenario, self.subject.simulation.problem, self.own

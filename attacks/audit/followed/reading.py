@@ -107,9 +107,7 @@ def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases
     return found
 
 
-def _read(
-    node: "_FollowedNode", way: AbstractContextManager[list[Step]] | None = None
-) -> tuple[Reading, list[Step]]:
+def _read(node: "_FollowedNode", way: AbstractContextManager[list[Step]] | None = None) -> tuple[Reading, list[Step]]:
     """What the code does, and the path of it; `way`: another one that there is no need of."""
     found = node.found
     with np.errstate(all="ignore"):

@@ -232,6 +232,11 @@ def _sharpened(sample: "Sample", agent: int, other: Hypothesis, theirs: Replayed
     return replace(theirs, comparisons=found)
 
 
+PATIENCE, SOLVED = 16, 1024
+"""A run on other data may query as many times as often, and so many times more: a loop that solves something to a
+tolerance may have no end where data are far away."""
+
+
 class Tilting(NamedTuple):
     """Tilted law of noise, ∝ p(n)·e^{θl} in each release of `shifts`, l its loss over Δ: that in scales of its noise,
     (dimension,), fixed before anything was drawn."""
@@ -250,6 +255,7 @@ class Sample:
     law over that drawn from, release by release; `tilting` is that law, where it is the same for all replicas.
     `tossed`: whether any agent tossed private coins. `computed`: who computed the run, where that is known.
     `again` simulates the same anew with the agent's coins changed on their way to it; None: that is not known.
+    `queries`: how often the agent asked in the run; None: that is not known, and replays may ask without end.
     """
 
     view: AdversaryView
@@ -261,6 +267,12 @@ class Sample:
     tilting: Tilting | None = None
     computed: Computed | None = None
     again: "Callable[[NoiseThrough], Sample] | None" = field(default=None, repr=False)
+    queries: int | None = None
+
+    @property
+    def most_queries(self) -> float:
+        """How often the agent may ask in a replay, or in another run."""
+        return math.inf if self.queries is None else PATIENCE * self.queries + SOLVED
 
     def recording(self, agent: int) -> Recording:
         """What passed the agent's door, for a pass of its code."""
@@ -274,9 +286,11 @@ class Sample:
         return replace(self, view=view)
 
     def replayed(self, agent: int, hypothesis: Hypothesis, which: str) -> Replayed:
-        """Replay of the agent, all releases granted. Raises `PrivacyError` where its code fails under `which`."""
+        """Replay of the agent, all releases granted. Raises `PrivacyError` where its code fails under `which`, and
+        `StalledError` where it asks without end."""
         try:
-            return replay(self.view, agent, hypothesis, self.coins(), self.releases, self.dither)
+            coins, most = self.coins(), self.most_queries
+            return replay(self.view, agent, hypothesis, coins, self.releases, self.dither, most_queries=most)
         except NetsimError:
             raise
         except Exception as error:
@@ -299,7 +313,9 @@ class Sample:
         view = replace(self.view, transcript=transcript, shared=shared)
         releases = [release[rows] for release in self.releases]
         dither = None if self.dither is None else self.dither.part(rows)
-        return Sample(view, self.coins, releases, dither, tossed=self.tossed, computed=self.computed)
+        return Sample(
+            view, self.coins, releases, dither, tossed=self.tossed, computed=self.computed, queries=self.queries
+        )
 
     def copied(self, copies: int) -> "Sample":
         """Sample of the first transcript, so many times; of a codec that draws nothing."""

@@ -8,9 +8,12 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from attacks.audit.loss import comparison
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import FIRST_CHUNK, estimated
-from netsim.errors import ScenarioError
+from netsim.algorithms.extra import Extra
+from netsim.errors import ScenarioError, StalledError
+from netsim.network.links import LinkLaw
 from netsim.problems import Tilted
 from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
@@ -262,6 +265,21 @@ class Converged(Part):
             raise RuntimeError("converged")
         await node.exchange(g=node.privatize(Clip(self.bound, "l1")(g), self.noise(node)))
         node.estimate(g)
+
+
+class Solves(Part):
+    \"\"\"A local problem, to a tolerance that rounding does not reach where data are far away.\"\"\"
+
+    async def run(self, node):
+        y, going, steps = node.zeros(), np.ones((node.replicas, 1), dtype=bool), 0
+        while np.any(going):
+            step = await node.gradient(y) + y
+            going = going & (np.max(np.abs(step), axis=-1, keepdims=True) > 1e-9)
+            y, steps = np.where(going, y - 0.5 * step, y), steps + 1
+            if steps > 4000:
+                raise KeyboardInterrupt
+        await node.exchange(y=node.privatize(Clip(self.bound, "l1")(y), self.noise(node)))
+        node.estimate(y)
 
 
 class OneCoordinate(Sound):
@@ -645,6 +663,23 @@ def test_sizes_of_gradients_at_which_code_does_more_are_found(name):
 )
 def test_parts_of_vectors_numbers_without_noise_and_guards_end_no_audit(name, verdict):
     assert judged(name, trials=400).judgement.verdict.value == verdict
+
+
+def test_code_that_has_no_end_on_other_data_is_not_held_to_them(monkeypatch):
+    monkeypatch.setattr(comparison, "SOLVED", 0)
+    experiment, subject, claim = made("Solves", search={"candidates": 8})
+    pair, search = pair_for(experiment, subject, claim, ROUNDS, Silent())
+    assert search.candidates > 8
+    limited = replace(subject.simulation, most_queries=2, reader="live")
+    with pytest.raises(StalledError, match=r"queried its objective 2 times"):
+        limited.run()
+    ideal = replace(limited.network, links=LinkLaw())
+    stacked = replace(limited, algorithm=Extra(rounds=3, step=0.1), network=ideal, reader="stacked")
+    with pytest.raises(ScenarioError, match=r"StalledError.* queried its objective 2 times"):
+        stacked.run()
+    sample = worlds(subject.simulation, 0, pair.hypotheses[1], 2)(0, 0)
+    with pytest.raises(StalledError, match=f"agent 0 queried its objective {comparison.PATIENCE} times"):
+        replace(sample, queries=1).replayed(0, Tilted(pair.hypotheses[0], np.full(6, 1e12)), "others")
 
 
 def test_a_clip_is_seen_in_what_is_sent():
