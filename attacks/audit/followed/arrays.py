@@ -65,8 +65,8 @@ class Followed(NDArrayOperatorsMixin, Held):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: Any, kind: Kind, noted: Noted, cell: _Cell | None = None) -> None:
-        self.value, self._noted = asarray(value_of(value)), noted
-        self._cell = cell or _Cell(kind, self.value.size)
+        self._numbers, self._noted = asarray(value_of(value)), noted
+        self._cell = cell or _Cell(kind, self._numbers.size)
 
     @property
     def __class__(self) -> type:  # type: ignore[override]
@@ -74,18 +74,18 @@ class Followed(NDArrayOperatorsMixin, Held):
         return np.ndarray
 
     @property
-    def kind(self) -> Kind:
+    def _kind(self) -> Kind:
         """That of its memory; of a part of it, or of some of it twice, what holds of any numbers there."""
         kind = self._cell.kind
-        if self.value.size == self._cell.size and not _repeats(self.value):
+        if self._numbers.size == self._cell.size and not _repeats(self._numbers):
             return kind
         return kinds.linear([kind])
 
     # ── what is read ────────────────────────────────────────────────────────────────────────────────
     def _read(self, how: str) -> Any:
-        if self.kind.followed:
+        if self._kind.followed:
             self._noted(how)
-        return self.value
+        return self._numbers
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         self._cell.escaped = True
@@ -129,6 +129,8 @@ class Followed(NDArrayOperatorsMixin, Held):
         function = _METHODS.get(name)
         if function is not None:
             return partial(function, self)
+        if not hasattr(np.ndarray, name):
+            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
         if name in _VIEWS:  # on numbers that may be private later
             self._noted(f"by `{name}`")
         self._cell.escaped = True
@@ -137,80 +139,81 @@ class Followed(NDArrayOperatorsMixin, Held):
     # ── what is public of it ────────────────────────────────────────────────────────────────────────
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.value.shape
+        return self._numbers.shape
 
     @property
     def ndim(self) -> int:
-        return self.value.ndim
+        return self._numbers.ndim
 
     @property
     def size(self) -> int:
-        return self.value.size
+        return self._numbers.size
 
     @property
     def dtype(self) -> Any:
-        return self.value.dtype
+        return self._numbers.dtype
 
     @property
     def nbytes(self) -> int:
-        return self.value.nbytes
+        return self._numbers.nbytes
 
     @property
     def itemsize(self) -> int:
-        return self.value.itemsize
+        return self._numbers.itemsize
 
     @property
     def flags(self) -> Any:
-        return self.value.flags
+        return self._numbers.flags
 
     def setflags(self, **flags: bool) -> None:
-        self.value.setflags(**flags)
+        self._numbers.setflags(**flags)
 
     def __len__(self) -> int:
-        return len(self.value)
+        return len(self._numbers)
 
     # ── views and copies ────────────────────────────────────────────────────────────────────────────
     def _view(self, value: Any) -> "Followed":
         """An array on the same memory, or a copy of some."""
-        if np.may_share_memory(value, self.value):
-            return Followed(value, self.kind, self._noted, self._cell)
+        if np.may_share_memory(value, self._numbers):
+            return Followed(value, self._kind, self._noted, self._cell)
         whole = np.size(value) == self.size
         if not whole:
             _lost(self)
-        return Followed(value, self.kind if whole else kinds.linear([self.kind]), self._noted)
+        return Followed(value, self._kind if whole else kinds.linear([self._kind]), self._noted)
 
     @property
     def T(self) -> "Followed":  # noqa: N802
-        return self._view(self.value.T)
+        return self._view(self._numbers.T)
 
     @property
     def real(self) -> "Followed":
-        return self._view(np.real(self.value))
+        return self._view(np.real(self._numbers))
 
     def __getitem__(self, at: Any) -> "Followed":
         plain, read = plain_index(at)
         if read is not None:
             self._noted("as an index", fails=not any(map(are_bools, parts_of(plain))))
-        found = self._view(self.value[plain])
-        if not np.may_share_memory(found.value, self.value):
+        found = self._view(self._numbers[plain])
+        if not np.may_share_memory(found._numbers, self._numbers):
             places = np.arange(self.size).reshape(self.shape)[plain]
             if np.unique(places).size < self.size:
-                found = Followed(found.value, kinds.linear([self.kind]), self._noted)
-        return found if read is None else Followed(found.value, kinds.bent((self.kind, read)), self._noted)
+                found = Followed(found._numbers, kinds.linear([self._kind]), self._noted)
+        return found if read is None else Followed(found._numbers, kinds.bent((self._kind, read)), self._noted)
 
     def __setitem__(self, at: Any, other: Any) -> None:
         plain, read = plain_index(at)
         if read is not None:
             self._noted("as an index", fails=True)
+        self._may_be_seen(other)
         if is_followed(at) and at.dtype == bool and at.shape == self.shape and np.size(value_of(other)) == 1:
             left = operand(self)
-            self.value[plain] = plain_of(other)
+            self._numbers[plain] = plain_of(other)
             self._put(self, at, other, left)
             return
         _lost(at, other)
-        self.value[plain] = plain_of(other)
+        self._numbers[plain] = plain_of(other)
         kind = kind_of(other) if read is None else kinds.bent((kind_of(other), read))
-        kind = rules.no_larger(kind, self.value[plain], [other], linear=kind.what in rules.SUMMED)
+        kind = rules.no_larger(kind, self._numbers[plain], [other], linear=kind.what in rules.SUMMED)
         whole = plain is Ellipsis or (isinstance(plain, slice) and plain == slice(None))
         self._into(self, kind, whole=whole)
 
@@ -227,21 +230,22 @@ class Followed(NDArrayOperatorsMixin, Held):
     def copy(self, order: Any = "C") -> "Followed":
         if self.size != self._cell.size:
             _lost(self)
-        return Followed(self.value.copy(order), self.kind, self._noted)
+        return Followed(self._numbers.copy(order), self._kind, self._noted)
 
     def astype(self, dtype: Any, **named: Any) -> "Followed":
-        found = self.value.astype(dtype, **named)
+        self._may_be_seen(self)
+        found = self._numbers.astype(dtype, **named)
         if found.dtype.kind in "OSUV":  # as long as the longest text
             self._noted("as objects")
         _lost(self)
-        if np.may_share_memory(found, self.value):
+        if np.may_share_memory(found, self._numbers):
             return self._view(found)
         if found.dtype == bool:
-            self._asked(found, kinds.bent([self.kind]))
+            self._asked(found, kinds.bent([self._kind]))
         if np.issubdtype(found.dtype, np.floating) and found.dtype.itemsize >= 8:
-            return Followed(found, self.kind, self._noted)
-        self._levels(found, kinds.bent([self.kind]))
-        return Followed(found, kinds.bent([self.kind]), self._noted)
+            return Followed(found, self._kind, self._noted)
+        self._levels(found, kinds.bent([self._kind]))
+        return Followed(found, kinds.bent([self._kind]), self._noted)
 
     def flatten(self, order: Any = "C") -> "Followed":
         return self.copy(order).reshape(-1, order=order)
@@ -250,27 +254,27 @@ class Followed(NDArrayOperatorsMixin, Held):
         self[...] = value
 
     def sort(self, *args: Any, **named: Any) -> None:
-        self.value.sort(*args, **named)
-        self._cell.written(kinds.bent([self.kind]), self.size)
+        self._numbers.sort(*args, **named)
+        self._cell.written(kinds.bent([self._kind]), self.size)
 
     def reshape(self, *shape: Any, **named: Any) -> "Followed":
-        return self._view(self.value.reshape(*shape, **named))
+        return self._view(self._numbers.reshape(*shape, **named))
 
     def clip(self, min: Any = None, max: Any = None, **named: Any) -> "Followed":  # noqa: A002
         return np.clip(self, min, max, **named)  # type: ignore[call-overload]
 
     def transpose(self, *axes: Any) -> "Followed":
-        return self._view(self.value.transpose(*axes))
+        return self._view(self._numbers.transpose(*axes))
 
     # ── NumPy's operations ──────────────────────────────────────────────────────────────────────────
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **named: Any) -> Any:
         if (
             all(set(types) <= set("O->") for types in ufunc.types)
             or not all(map(has_numbers, [*inputs, *out, *named.values()]))
-            or _RAISING & set(np.geterr().values())
             or any(kind_of(one).followed for name, one in named.items() if name not in rules.VALUES)
         ):
             self._noted("by a function of Python's, or an error")
+        self._may_be_seen(inputs, out, named)
         places = inputs[1:2] if method in ("at", "reduceat") else inputs if ufunc is np.power else ()
         if any(kind_of(one).followed for one in places) and not (ufunc is np.power and are_fractions(inputs)):
             self._noted("by an error", fails=True)
@@ -289,8 +293,8 @@ class Followed(NDArrayOperatorsMixin, Held):
         _lost(() if left is not None and kind.what is not What.BENT else named)
         _lost(() if kind.what in kinds.MASKS or are_bools(found) else inputs)
         for one in inputs if kind.what is What.BENT else ():  # a clip of a size may be level
-            if is_followed(one) and one.kind.what in rules.OF_SIZES:
-                self._noted("a size", one.value)
+            if is_followed(one) and one._kind.what in rules.OF_SIZES:
+                self._noted("a size", one._numbers)
         if are_bools(found):
             if ufunc not in rules.GUARDS or any(kind_of(one).what is What.BENT for one in inputs):
                 self._asked(found, kind)
@@ -313,6 +317,9 @@ class Followed(NDArrayOperatorsMixin, Held):
             self._noted("by how many there are, or by an error", fails=fails)
         if not all(map(has_numbers, [*operands, *others])):
             self._noted("by a function of Python's")
+        self._may_be_seen(args, named)
+        if named.get("overwrite_input") or len(args) > rules.SORTS.get(function, len(args)):
+            self._into(args[0] if args else named["a"], rules.bent(args, named))
         done, left = np.zeros_like if function is np.empty_like else function, operand(args[0] if args else None)
         found, given = done(*plain_of(args), **plain_of(named)), list(leaves([args, named]))
         if function in rules.SHAPES:
@@ -335,7 +342,7 @@ class Followed(NDArrayOperatorsMixin, Held):
         if function in rules.LEVELS or of_masks(given):
             self._levels(found, kind)
         if function is np.where and is_followed(args[0]) and args[0].dtype != bool:
-            self._asked(args[0].value != 0, args[0].kind)
+            self._asked(args[0]._numbers != 0, args[0]._kind)
         if function is not np.stack:  # whose numbers are all of different ones
             own = [args[1] if len(args) > 1 else named["fill_value"]] if function is np.full_like else given
             kind = rules.no_larger(kind, found, own, linear=function not in (np.clip, np.where))
@@ -344,9 +351,15 @@ class Followed(NDArrayOperatorsMixin, Held):
             _lost(given)
         return _followed(found, kind, self._noted, given)
 
+    def _may_be_seen(self, *given: Any) -> None:
+        """Note an operation where code can see an error of NumPy's, or is told of one: a reading ignores all."""
+        shown = _SHOWN & set(np.geterr().values())
+        if shown and any(kind_of(one).followed for one in leaves(given)):
+            self._noted("by an error", fails=shown == {"raise"})
+
     def _put(self, target: Any, mask: Any, values: Any, left: Operand) -> None:
         """Some of these values are written into an array, as a mask has it."""
-        kind = kinds.chosen(mask.kind, operand(values), left)
+        kind = kinds.chosen(mask._kind, operand(values), left)
         if kind.what is What.BENT or np.size(values) not in (1, target.size):
             _lost(mask, values)
             kind = rules.bent(target, mask, values)
@@ -358,7 +371,7 @@ class Followed(NDArrayOperatorsMixin, Held):
             kind = kind if target.dtype == np.float64 else kinds.bent([kind])
             if kind.followed and target._cell.escaped:
                 self._noted("into an array that is not followed everywhere")
-            target._cell.written(kind, target.size if whole and not _repeats(target.value) else 0)
+            target._cell.written(kind, target.size if whole and not _repeats(target._numbers) else 0)
         elif isinstance(target, np.ndarray) and kind.followed:
             self._noted("into an array that cannot be followed")
 
@@ -382,7 +395,7 @@ def _lost(*given: Any) -> None:
     """Masks end here, in what is no clip: note the answers in them."""
     for one in leaves(given):
         if is_followed(one) and one._cell.kind.what in kinds.MASKS:
-            one._noted("a mask", one.value)
+            one._noted("a mask", one._numbers)
 
 
 def _followed(found: Any, kind: Kind, noted: Noted, given: Iterable[Any] = ()) -> Any:
@@ -408,8 +421,8 @@ def _followed(found: Any, kind: Kind, noted: Noted, given: Iterable[Any] = ()) -
 
 
 _VIEWS = frozenset(["view", "flat", "data", "base", "ctypes", "getfield", "byteswap", "newbyteorder"])
-_RAISING = {"raise", "call", "warn", "print", "log"}
-"""What code can see of an error; a reading ignores all."""
+_SHOWN = {"raise", "call", "warn", "print", "log"}
+"""What NumPy may do at an error, but to go on."""
 
 _METHODS: dict[str, Callable[..., Any]] = {
     name: getattr(np, name)
@@ -442,7 +455,8 @@ def arrays_followed() -> Generator[None]:
             one = next((one for one in leaves(given) if is_followed(one)), None)
             if one is None:
                 return make(given, *args, **named)
-            kind = given.kind if is_followed(given) else kinds.stacked([kind_of(one) for one in leaves(given)])
+            kind = given._kind if is_followed(given) else kinds.stacked([kind_of(one) for one in leaves(given)])
+            one._may_be_seen(given)
             found = make(plain_of(given), *args, **named)
             if not is_followed(given):
                 _lost(given)

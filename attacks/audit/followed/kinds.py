@@ -68,6 +68,8 @@ class Operand(NamedTuple):
     """Of one public number, that."""
     span: float = 0.0
     """Of public numbers: decimal orders of the largest or the smallest, not 0, from 1; ∞ where one is not finite."""
+    negative: bool = False
+    """Of public numbers: whether all are ≤ 0."""
 
     @property
     def what(self) -> What:
@@ -83,10 +85,11 @@ class _Scaled:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """Source of whether each coordinate `of` another source is above a number."""
+    """Source of whether each coordinate `of` another source is above a number, or below it."""
 
     of: object
     at: float
+    above: bool
 
 
 PUBLIC, SEEN, BENT = Kind(What.PUBLIC), Kind(What.SEEN), Kind(What.BENT)
@@ -123,7 +126,7 @@ def _clipped(kind: Kind, source: object = None) -> Kind:
     while isinstance(root, _Scaled | _Side):
         root = root.of
     roots = root.of if isinstance(root, _Stack) else [root]
-    return Kind(What.AFFINE, source, frozenset((one, token) for one in roots))
+    return Kind(What.AFFINE, source, frozenset((one, token) for one in roots), kind.span)
 
 
 def stacked(kinds: Sequence[Kind]) -> Kind:
@@ -185,8 +188,8 @@ def times(a: Operand, b: Operand) -> Kind:
     if both == {What.AFFINE}:
         return Kind(What.SQUARE, a.kind.source, span=2 * a.kind.span)
     if both == {What.AFFINE, What.FACTOR}:
-        return _clipped(a.kind, _Scaled(a.kind.source))
-    return _clipped(a.kind) if both == {What.AFFINE, What.GATED} else BENT
+        return _clipped(_spanned(a.kind, b.kind.span), _Scaled(a.kind.source))
+    return _clipped(_spanned(a.kind, b.kind.span)) if both == {What.AFFINE, What.GATED} else BENT
 
 
 def over(a: Operand, b: Operand) -> Kind:
@@ -195,8 +198,12 @@ def over(a: Operand, b: Operand) -> Kind:
     if b.what is What.SIZE and not a.kind.followed:
         return Kind(What.FACTOR, b.kind.source, span=b.kind.span + a.span) if a.positive else BENT
     if b.what is What.SIZE and a.what is What.AFFINE and a.kind.source is b.kind.source is not None:
-        return _clipped(a.kind, _Scaled(a.kind.source))
+        return _clipped(_spanned(a.kind, b.kind.span), _Scaled(a.kind.source))
     return BENT
+
+
+def _spanned(kind: Kind, span: float) -> Kind:
+    return kind._replace(span=kind.span + span)
 
 
 def plus(a: Operand, b: Operand) -> Kind:
@@ -207,32 +214,49 @@ def plus(a: Operand, b: Operand) -> Kind:
 
 
 def minus(a: Operand, b: Operand) -> Kind:
-    return linear((a.kind, b.kind))
+    absorbs = max(a.span, b.span) >= SPAN  # a sum with a number so large has nothing left of what is small
+    return bent((a.kind, b.kind)) if absorbs else linear((a.kind, b.kind))
 
 
-def bounded(a: Operand, b: Operand) -> Kind:
-    """The larger or the smaller of each pair."""
+def larger(a: Operand, b: Operand) -> Kind:
+    """The larger of each pair."""
+    return _bounded(a, b, a.negative or b.negative)
+
+
+def smaller(a: Operand, b: Operand) -> Kind:
+    return _bounded(a, b, a.positive or b.positive)
+
+
+def _bounded(a: Operand, b: Operand, towards: bool) -> Kind:
+    """One of each pair, as it is larger or smaller: a clip where that is `towards` 0. Cuts away from 0 leave narrow
+    cones in which all coordinates are as they were."""
     if (known := of_known((a.kind, b.kind))) is not None:
         return known
     for one, other in ((a, b), (b, a)):
         if not other.kind.followed:
             if one.what in _MONOTONE:
                 return one.kind
-            return _clipped(one.kind, _Scaled(one.kind.source)) if _one_answer(one) else BENT
+            return _clipped(one.kind, _Scaled(one.kind.source)) if towards and _one_answer(one) else BENT
     return BENT
 
 
-def compared(a: Operand, b: Operand) -> Kind:
+def above(a: Operand, b: Operand) -> Kind:
+    """Whether the first of each pair is the larger one."""
     if (known := of_known((a.kind, b.kind))) is not None:
         return known
     for one, other in ((a, b), (b, a)):
         if not other.kind.followed and one.kind.followed:
             if one.what is What.SIZE:
-                if isinstance(one.kind.source, _Scaled):  # a clip's need not grow with the answer's
+                large = other.span >= SPAN and not abs(other.number) < 1  # no answer is tried that is so large
+                if large or isinstance(one.kind.source, _Scaled):  # a clip's need not grow with the answer's
                     return BENT
                 return Kind(What.ZERO if other.zero else What.GATE, one.kind.source)
-            return Kind(What.SIDE, _Side(one.kind.source, other.number)) if _one_answer(one) else BENT
+            return Kind(What.SIDE, _Side(one.kind.source, other.number, one is a)) if _one_answer(one) else BENT
     return BENT
+
+
+def below(a: Operand, b: Operand) -> Kind:
+    return above(b, a)
 
 
 def equal(a: Operand, b: Operand) -> Kind:
@@ -254,15 +278,20 @@ def chosen(gate: Kind, a: Operand, b: Operand) -> Kind:
         return joined([a.kind, b.kind])
     if (known := of_known((gate, a.kind, b.kind))) is not None:
         return known
-    if gate.what not in (What.GATE, What.SIDE, What.ZERO) or any(_of(one.kind) is not _of(gate) for one in some):
-        return BENT
     kinds = {one.what for one in some}
+    own = all(
+        _of(one.kind) is _of(gate) if one.what is What.AFFINE else one.kind.source is gate.source for one in some
+    )
+    if gate.what not in MASKS or not own:
+        return BENT
     if gate.what is What.ZERO and kinds == {What.SIZE}:
         return some[0].kind
     if kinds == {What.AFFINE} and gate.what is What.GATE and len(some) == 2:
         return _clipped(gate)
-    if kinds == {What.AFFINE} and isinstance(gate.source, _Side):  # one side is cut, to where it begins
-        return _clipped(gate) if any(gate.source.at == one.number for one in (a, b)) else BENT
+    if kinds == {What.AFFINE} and isinstance(gate.source, _Side):  # one side is cut, to where it begins, towards 0
+        at, number = gate.source.at, a if b.kind.followed else b
+        towards = number.negative if gate.source.above is (number is b) else number.positive
+        return _clipped(some[0].kind, _Scaled(gate.source.of)) if at == number.number and towards else BENT
     return Kind(What.GATED, gate.source) if kinds == {What.FACTOR} else BENT
 
 

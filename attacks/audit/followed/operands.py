@@ -15,13 +15,13 @@ asarray = np.asarray
 
 
 class Held:
-    """What is followed: its plain `value`, and of what `kind` its numbers are."""
+    """What is followed: its plain numbers, and of what kind they are; by names that no code asks an array for."""
 
-    __slots__ = ("value",)
-    value: Any
+    __slots__ = ("_numbers",)
+    _numbers: Any
 
     @property
-    def kind(self) -> Kind:
+    def _kind(self) -> Kind:
         raise NotImplementedError
 
 
@@ -31,13 +31,13 @@ def is_followed(value: object) -> bool:
 
 def value_of(value: Any) -> Any:
     """Its plain numbers, if it is followed."""
-    return value.value if is_followed(value) else value
+    return value._numbers if is_followed(value) else value
 
 
 def kind_of(value: Any) -> Kind:
     """Of what kind a value is, or those of a list."""
     if is_followed(value):
-        return value.kind
+        return value._kind
     if isinstance(value, list | tuple | deque):
         return kinds.joined([kind_of(one) for one in cast("Sequence[Any]", value)])
     return PUBLIC
@@ -46,7 +46,7 @@ def kind_of(value: Any) -> Kind:
 def plain_of(value: Any) -> Any:
     """The same with the numbers of what is followed, within lists and mappings too."""
     if is_followed(value):
-        return value.value
+        return value._numbers
     if isinstance(value, list | tuple | deque):
         plain = list(map(plain_of, cast("Sequence[Any]", value)))
         return tuple(plain) if isinstance(value, tuple) else plain
@@ -74,8 +74,8 @@ def operand(value: Any) -> Operand:
     number = float(plain.flat[0]) if numbers and plain.size == 1 else math.nan
     sizes = np.abs(plain[plain != 0].astype(np.float64)) if numbers else np.ones(0)
     span = float(np.max(np.abs(np.log10(sizes)), initial=0.0)) if np.all(np.isfinite(sizes)) else math.inf
-    positive = numbers and bool(np.all(plain >= 0))
-    return Operand(kind, positive, numbers and not np.any(plain), plain.size == 1, number, span)
+    positive, negative = (numbers and bool(np.all(plain * sign >= 0)) for sign in (1.0, -1.0))
+    return Operand(kind, positive, numbers and not np.any(plain), plain.size == 1, number, span, negative)
 
 
 def has_numbers(value: Any) -> bool:
@@ -99,7 +99,7 @@ def are_fractions(given: Sequence[Any]) -> bool:
 
 def of_masks(given: Iterable[Any]) -> bool:
     """Whether numbers are made of masks, such as how many of them hold."""
-    return any(is_followed(one) and one.dtype == bool and one.kind.followed for one in leaves(list(given)))
+    return any(is_followed(one) and one.dtype == bool and kind_of(one).followed for one in leaves(list(given)))
 
 
 def leaves(value: Any) -> Iterator[Any]:

@@ -16,9 +16,9 @@ def _itself(a: Operand) -> Kind:
 
 _PAIRS: dict[Any, Callable[[Operand, Operand], Kind]] = {
     np.add: kinds.plus, np.subtract: kinds.minus, np.divide: kinds.over,
-    np.maximum: kinds.bounded, np.minimum: kinds.bounded,
-    np.greater: kinds.compared, np.greater_equal: kinds.compared, np.less: kinds.compared,
-    np.less_equal: kinds.compared, np.equal: kinds.equal, np.not_equal: kinds.equal,
+    np.maximum: kinds.larger, np.minimum: kinds.smaller,
+    np.greater: kinds.above, np.greater_equal: kinds.above, np.less: kinds.below,
+    np.less_equal: kinds.below, np.equal: kinds.equal, np.not_equal: kinds.equal,
 }  # fmt: skip
 _CASTS = frozenset(["dtype", "casting", "signature", "sig"])
 GUARDS = np.isnan, np.isinf, np.isfinite
@@ -135,6 +135,8 @@ OF_SIZES = What.SIZE, What.FACTOR, What.GATE, What.GATED, What.ZERO
 _OF_NUMBERS = What.AFFINE, What.ABSOLUTE, What.SQUARE, What.SIDE
 """Of each."""
 _NEW = frozenset([np.zeros_like, np.ones_like])
+SORTS = {np.median: 3, np.percentile: 4, np.quantile: 4}
+"""Functions that may sort their argument where it is (`overwrite_input`), and the place of what says so."""
 _NORMS = frozenset([np.linalg.norm, *([np.linalg.vector_norm] if hasattr(np.linalg, "vector_norm") else [])])
 WRITES = {
     np.copyto: "dst", np.put: "a", np.place: "arr", np.putmask: "a", np.put_along_axis: "arr", np.fill_diagonal: "a",
@@ -204,7 +206,7 @@ def of_function(function: Any, args: Sequence[Any], named: Mapping[str, object])
     if function is np.linalg.solve and not kind_of(args[0]).followed:
         return kinds.joined([kind_of(args[1]), PUBLIC])
     if function is np.clip and not any(kind_of(one).followed for one in leaves(others)):
-        return kinds.bounded(operand(first), Operand(PUBLIC))
+        return _cut(operand(first), args[1:], named)
     if function in _PRODUCTS:
         return _bilinear(args[:2])
     if any(kind_of(one).followed for one in leaves(others)) and function not in _JOINED:
@@ -223,11 +225,19 @@ def of_function(function: Any, args: Sequence[Any], named: Mapping[str, object])
         return kinds.linear([kind_of(first)]) if kind_of(first).what is What.AFFINE else bent(args, named)
     if function in _NORMS:
         order = named.get("ord", args[1] if len(args) > 1 and function is np.linalg.norm else None)
-        grows = order is None or order == "fro" or (isinstance(order, int | float) and order >= 1)
+        grows = order in (None, "fro", np.inf) or (isinstance(order, int | float) and 1 <= order <= 2)  # no step
         return kinds.size_of(operand(first)) if grows else bent(first)
     if function in _LARGEST:
         return _largest(first, named)
     return bent(args, named)
+
+
+def _cut(one: Operand, bounds: Sequence[Any], named: Mapping[str, object]) -> Kind:
+    """Of `np.clip` with public bounds."""
+    for k, (name, rule) in enumerate((("min", kinds.larger), ("max", kinds.smaller))):
+        bound = named.get(f"a_{name}", named.get(name, bounds[k] if len(bounds) > k else None))
+        one = one if bound is None else Operand(rule(one, operand(bound)))
+    return one.kind
 
 
 def _kind_of_einsum(args: Sequence[Any]) -> Kind:

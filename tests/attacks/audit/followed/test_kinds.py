@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from attacks.audit.followed import kinds
 from attacks.audit.followed.arrays import Followed, arrays_followed
 from attacks.audit.followed.kinds import PUBLIC, SEEN, What
+from attacks.audit.followed.operands import kind_of
 from netsim.algorithms import Clip
 
 MATRIX, ROW = np.arange(9.0).reshape(3, 3) / 4 - 1, np.array([1.0, -2.0, 0.5])
@@ -105,7 +106,7 @@ def test_what_is_called_affine_is(steps):
         found = of(steps, *arguments)
     assert read == []
     assert type(found) is Followed
-    if found.kind.what is not What.AFFINE:
+    if kind_of(found).what is not What.AFFINE:
         return
     for size in (1e-3, 1.0, 1e3):
         one, two = (size * rng.standard_normal((2, 2, 3)) for _ in range(2))
@@ -120,7 +121,7 @@ def test_what_is_called_affine_is(steps):
 def test_what_is_made_by_sums_and_multiples_is_called_affine(steps):
     with arrays_followed():
         arguments = (Followed(np.ones((2, 3)), kinds.answer(), ignored) for _ in range(2))
-        assert of(steps, *arguments).kind.what is What.AFFINE
+        assert kind_of(of(steps, *arguments)).what is What.AFFINE
 
 
 C = 1.5
@@ -176,7 +177,7 @@ def test_a_clip_is_followed_however_it_is_written(how):
     with arrays_followed():
         g = Followed(np.ones((2, 3)), kinds.answer(), never)
         x = Followed(np.ones((2, 3)), kinds.answer(), never)
-        assert (x - 0.1 * CLIPS[how](g)).kind.what is What.AFFINE
+        assert kind_of(x - 0.1 * CLIPS[how](g)).what is What.AFFINE
 
 
 def squeezed(g, low, high):
@@ -188,9 +189,9 @@ def test_each_answer_of_a_stack_may_be_clipped_once(make):
     with arrays_followed():
         g, h = (Followed(np.ones((2, 3)), kinds.answer(), never) for _ in range(2))
         clipped = Clip(C, "l2")(make([g, h])).mean(axis=0)
-        assert clipped.kind.what is What.AFFINE
-        assert (clipped + Clip(C, "l2")(g)).kind.what is What.BENT
-        assert Clip(C, "l2")(make([g, g])).kind.what is What.BENT
+        assert kind_of(clipped).what is What.AFFINE
+        assert kind_of(clipped + Clip(C, "l2")(g)).what is What.BENT
+        assert kind_of(Clip(C, "l2")(make([g, g]))).what is What.BENT
 
 
 SIZE = {"axis": -1, "keepdims": True}
@@ -262,7 +263,7 @@ W = np.array([1.0, -2.0, 1.0])
 def test_what_may_scale_few_sizes_otherwise_is_not(how):
     with arrays_followed():
         g = Followed(np.full((2, 3), 0.3), kinds.answer(), ignored)
-        assert BUMPS[how](g, np.linalg.norm(g, **SIZE)).kind.what is What.BENT
+        assert kind_of(BUMPS[how](g, np.linalg.norm(g, **SIZE))).what is What.BENT
 
 
 WRITES = {
@@ -296,7 +297,7 @@ def test_what_is_written_into_an_array_is_in_it(how):
         g = Followed(np.ones((2, 3)), kinds.answer(), never)
         to = Followed(np.ones((2, 3)), PUBLIC, never)
         WRITES[how](to, g)
-        assert to.kind.what is What.BENT
+        assert kind_of(to).what is What.BENT
 
 
 def test_what_was_seen_may_become_anything_and_weighs_no_answer():
@@ -304,8 +305,8 @@ def test_what_was_seen_may_become_anything_and_weighs_no_answer():
         g = Followed(np.ones((2, 3)), kinds.answer(), ignored)
         seen = Followed(np.ones((2, 3)), SEEN, ignored)
         of_seen = np.median([np.exp(seen), np.sort(seen), np.where(seen > 1, seen, 0.0)], axis=0)
-        assert of_seen.kind.what is What.SEEN
-        assert (of_seen - g).kind.what is What.AFFINE
+        assert kind_of(of_seen).what is What.SEEN
+        assert kind_of(of_seen - g).what is What.AFFINE
         for bent in (
             of_seen * g,
             g / seen,
@@ -313,4 +314,4 @@ def test_what_was_seen_may_become_anything_and_weighs_no_answer():
             np.maximum(seen, g),
             g[:, np.argsort(seen[0])],
         ):
-            assert bent.kind.what is What.BENT
+            assert kind_of(bent).what is What.BENT
