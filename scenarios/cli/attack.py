@@ -211,7 +211,7 @@ class _Order:
             wanted = experiment.scenario.attacks.reconstruct if specs is None else specs
             for entry in entries:
                 file, second = (place / f"{name}-{entry.slug}.parquet" for name in ("transcript", "second"))
-                if file.is_file():
+                if file.exists():
                     subject = experiment.subject(entry.name)
                     few = second if subject.attacked is not None and second.is_file() else None
                     reports.append(self._attack(experiment, subject, entry.slug, file, few, wanted))
@@ -219,6 +219,12 @@ class _Order:
                     why = "its transcript is not in the folder"
                     one = AttackReport(folder=str(place), algorithm=entry.name, slug=entry.slug, refused=why)
                     reports.append(one)
+        if reports and all(one.transcript is None for one in reports):
+            names = ", ".join(f"transcript-{one.slug}.parquet" for one in reports)
+            why = f"it has no transcript, which would be {names}"
+            raise ScenarioError(
+                "folder", str(folder), why, "a folder of `netsim run` as it was left, or netsim run again"
+            )
         return reports
 
     def _file(self, file: Path, specs: "Sequence[RebuildModel]") -> "AttackReport":

@@ -94,6 +94,8 @@ def attack_recording(
         assert subject.attacked is not None
         assert experiment.holding is not None
         few = _Recording(experiment, subject, subject.attacked, experiment.holding, second, score, progress)
+    for one in (whole, few):
+        one.load()
     attacks = experiment.scenario.attacks
     gradients = whole.gradients(folder / f"estimates-{slug}.parquet")
     traffic = whole.traffic() if "traffic" in names else None
@@ -129,6 +131,10 @@ class _Recording:
     score: bool
     progress: Progress
     log: PacketLog = field(default_factory=PacketLog)
+
+    def load(self) -> None:
+        """Read the transcript, so that a damaged file is said before anything is computed."""
+        self.progress.begin(f"{self.subject.spec.name}: reading {len(self.transcript):,} rows", 1)
 
     # ── the adversary's side ────────────────────────────────────────────────────────────────────────────
     @cached_property
