@@ -4,6 +4,7 @@ A row is refused that no tap in the scenario's network can have recorded: of age
 value that is no vector of the scenario, of a message that is there twice. All such rows of a file are stated at once.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -19,6 +20,7 @@ MOST = 20
 """Mistakes of a file that are stated; those that are the same in several rows are one."""
 _NEIGHBORS = 12
 """Agents that a message lists."""
+_PLACE = re.compile(r"^(packet|row) \d+, ")
 _IN_ORDER = "times in the order of a sender's messages"
 Unit = Literal["line", "packet", "row"]
 
@@ -38,7 +40,7 @@ def raise_all(mistakes: Iterable[ScenarioError]) -> None:
     """Raise one `ScenarioError` that states the first `MOST` of the mistakes, if there is any."""
     alike = dict[tuple[str, str, str], list[ScenarioError]]()
     for one in mistakes:
-        alike.setdefault((one.field, one.problem, one.allowed), []).append(one)
+        alike.setdefault((_PLACE.sub("", one.field), one.problem, one.allowed), []).append(one)
     found = [
         replace(first, problem=f"{first.problem}; so in {len(more):,} more") if more else first
         for first, *more in alike.values()

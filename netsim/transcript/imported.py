@@ -20,7 +20,7 @@ import numpy as np
 
 from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array, unknown
-from netsim.errors import NetsimError, ScenarioError, TranscriptError
+from netsim.errors import NetsimError, ScenarioError, TranscriptError, meant
 from netsim.files import MOST_BYTES, parse_json, read_text
 from netsim.readers.deployed.capture import rebuilt
 from netsim.transcript import pcapng
@@ -33,6 +33,8 @@ ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".pcapng")
 _DEFAULTS = {"place": "link", "event": "air", "kind": "exchange", "sequence": -1, "attempt": 0}
 Row = Mapping[str, object]
 """By column, as the file has it."""
+_NAMED = 12
+"""Agents whose names a message lists."""
 _NUMBER = "a whole number >= 0; -1 in an acknowledgement, and where sealed"
 _NUMBERED = r"{}[._\[]?(\d+)\]?"
 """Columns that hold a vector together: w0, w.0, w_0, w[0]."""
@@ -147,7 +149,7 @@ class _Reader:
         counted = not any("number" in given for _, given, _ in read)
         timed = any("time" in given for _, given, _ in read)
         columns = {name: (column,) for name, column in self.columns.items() if name in COLUMNS} | self.vectors
-        named = self.agents if any(one != str(i) for i, one in enumerate(self.agents)) else ()
+        named = self.agents if self._named else ()
         found = ForeignRows.of(
             str(self.path), self._records(read), "line", columns, counted=counted, timed=timed, names=named
         )
@@ -166,6 +168,11 @@ class _Reader:
                 )
         raise_all(sorted(mistakes, key=lambda one: one.line or 0))
         return found
+
+    @property
+    def _named(self) -> bool:
+        """Whether agents have other names than their numbers."""
+        return any(one != str(i) for i, one in enumerate(self.agents))
 
     def _records(self, read: "list[tuple[int, dict[str, object], Values]]") -> Iterator[tuple[int, Record]]:
         """What a row does not say is counted, or the default."""
@@ -217,8 +224,12 @@ class _Reader:
         try:
             number = _number(value)
         except (TypeError, ValueError):
-            known = f", or one of {', '.join(self.agents[:6])}" if name in ("sender", "receiver") else ""
-            raise self._wrong(name, value, "no number", f"a number{known}", line) from None
+            why, allowed = "no number", "a number"
+            if name in ("sender", "receiver"):
+                why = f"no such agent in the scenario{meant(str(value), self.agents)}"
+                known = ", ".join(self.agents[:_NAMED]) + ", …" * (len(self.agents) > _NAMED)
+                allowed = f"0 … {self.public.agents - 1}" + f", or one of {known}" * self._named
+            raise self._wrong(name, value, why, allowed, line) from None
         if name == "time":
             if not np.isfinite(number):
                 raise self._wrong(name, value, "no time", "seconds", line)

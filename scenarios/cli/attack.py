@@ -219,9 +219,9 @@ class _Order:
                     why = "its transcript is not in the folder"
                     one = AttackReport(folder=str(place), algorithm=entry.name, slug=entry.slug, refused=why)
                     reports.append(one)
-        if reports and all(one.transcript is None for one in reports):
+        if all(one.transcript is None for one in reports):
             names = ", ".join(f"transcript-{one.slug}.parquet" for one in reports)
-            why = f"it has no transcript, which would be {names}"
+            why = f"it has no transcript, which would be {names}" if reports else "no algorithm was begun there"
             raise ScenarioError(
                 "folder", str(folder), why, "a folder of `netsim run` as it was left, or netsim run again"
             )

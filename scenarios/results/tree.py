@@ -129,7 +129,7 @@ class AlgorithmResult(Result, Shown):
 
     name: str
     """Name in the scenario."""
-    slug: str
+    slug: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
     """ALGORITHM in the names of its files."""
     kind: str
     """`kind` in the scenario."""
@@ -291,7 +291,7 @@ class AlgorithmSummary(Result):
 class VariantResult(Result):
     """One variant of a study."""
 
-    name: str
+    name: Annotated[str, Field(pattern=r"^([^/\\.][^/\\]*)?$")]
     """Its name and folder; empty of the only run of a scenario whose data are absent."""
     fields: dict[str, Setting]
     """Values of the fields that it sets, by dotted path."""
@@ -437,7 +437,11 @@ def loads(text: str, file: str = RESULTS) -> Results:
     tree = _mapping(text, file, _REMEDY)
     version = tree.get("schema_version")
     if version != SCHEMA_VERSION:
-        why = "missing: written by netsim 0.1, or not by netsim" if version is None else "no version of results"
+        why = (
+            "missing: written by an older netsim (0.1), or not by netsim"
+            if version is None
+            else "no version of results"
+        )
         if isinstance(version, int):
             why = f"written by {'a newer' if version > SCHEMA_VERSION else 'an older'} netsim"
         raise ScenarioError("schema_version", version, why, _REMEDY, file)

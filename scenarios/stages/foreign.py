@@ -52,7 +52,20 @@ def _check_messages(found: ForeignRows, simulation: Simulation, columns: dict[st
         sends = outlines[row.sender].names.get((row.kind, row.number))
         if sends is not None and sends != row.values.keys():
             raise _other_names(found, sorted(sends), tuple(row.values), columns)
+        raise_all(_other_kinds(found, outlines))
     raise_all(_mistakes(found, outlines))
+
+
+def _other_kinds(found: ForeignRows, outlines: dict[int, Outline]) -> Iterator[ScenarioError]:
+    """A file without a message of any kind that the algorithm is seen to send."""
+    sends = {kind for names, _ in outlines.values() for kind, _ in names}
+    there = [k for k, row in enumerate(found.records) if row.kind in ("exchange", "direct")]
+    if sends and there and not any(found.records[k].kind in sends for k in there):
+        why = (
+            f"the algorithm begins with a message of kind {' or '.join(map(repr, sorted(sends)))}: the file has none"
+        )
+        allowed = "a transcript of this algorithm, with a column `kind`"
+        yield found.mistake(found.places[there[0]], "kind", found.records[there[0]].kind, why, allowed)
 
 
 def _mistakes(found: ForeignRows, outlines: dict[int, Outline]) -> Iterator[ScenarioError]:

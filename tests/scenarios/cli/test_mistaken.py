@@ -213,7 +213,7 @@ MISTAKES = {
     "results of a later version": (
         "compare bad/newer bad/newer", 2, "bad/newer/results.json: schema_version = 99: written by a newer netsim; al"
     ),
-    "results of no version": ("report bad/older", 2, "bad/older/results.json: schema_version: missing: written by n"),
+    "results of no version": ("report bad/older", 2, "bad/older/results.json: schema_version: missing: written by a"),
     "results in UTF-16": ("artifact bad/wide --out art", 2, "bad/wide/results.json: cannot be read (is in UTF-16: s"),
     "results that a run would replace": (
         "run tiny.yaml --out bad/cut", 2, "holds results that cannot be read here: bad/cut/results.json: not JSON: "

@@ -114,7 +114,10 @@ def test_and_a_pcapng_file_of_one_replica(home, own):
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        (lambda text: text.replace("Oslo", "Rome", 1), ":2: column 'dst' = 'Rome': no number"),
+        (
+            lambda text: text.replace("Oslo", "Rome", 1),
+            ":2: column 'dst' = 'Rome': no such agent in the scenario; allowed: 0 … 2, or",
+        ),
         (
             lambda text: text.replace("when", "then", 1),
             "--column time = 'when': unknown; did you mean 'then'?; allowed: then",
@@ -168,6 +171,40 @@ def test_a_folder_that_cannot_be_written_is_said_before_anything_is_attacked(hom
         done = cli("attack", *what, "--out", home / "a-file", ends=2)
         assert "a-file': cannot be written (File exists); allowed: a folder to write to" in done.output
         assert "inferring" not in done.output
+
+
+def test_a_folder_without_its_transcript_is_said(home, tmp_path):
+    for name in ("manifest.json", "results.json"):
+        (tmp_path / name).write_text((home / "run" / name).read_text())
+    says = "it has no transcript, which would be transcript-mine.parquet; allowed: a folder of `netsim run` as it was"
+    cli("attack", tmp_path, ends=2, output=says)
+    (tmp_path / "transcript-mine.parquet").mkdir()
+    cli(
+        "attack",
+        tmp_path,
+        ends=2,
+        output="transcript-mine.parquet: cannot be read (Is a directory); give transcript-",
+    )
+    results = json.loads((tmp_path / "results.json").read_text())
+    for slug, says in (
+        ("../mine", "results.json: algorithms.0.slug = '../mine': "),
+        (None, "no algorithm was begun"),
+    ):
+        results["algorithms"] = [results["algorithms"][0] | {"slug": slug}] if slug else []
+        (tmp_path / "results.json").write_text(json.dumps(results))
+        cli("attack", tmp_path, ends=2, output=says)
+
+
+def test_a_transcript_of_another_kind_of_algorithm_is_refused(home, tmp_path):
+    kind = "{kind: private_gradient_descent, name: mine, rounds: 3, clip: {bound: 1.0}, scale: 0.5}"
+    walk = SCENARIO.replace(kind, "{kind: recal, name: mine, step: 0.5, activations: 9}").replace("audit:", "# ")
+    (tmp_path / "cities.csv").write_text((home / "cities.csv").read_text())
+    (tmp_path / "walk.yaml").write_text(walk)
+    says = (
+        "row 1, column 'kind' = 'exchange': the algorithm begins with a message of kind 'direct': the file has none; "
+    )
+    done = cli("attack", home / "run" / "transcript-mine.parquet", "--scenario", tmp_path / "walk.yaml", ends=2)
+    assert says in done.output
 
 
 def test_messages_of_neither_world_have_no_loss(home):
@@ -267,7 +304,7 @@ FILES = {
         "rows.jsonl", b'{"sender": 1' + b"0" * 400 + b', "receiver": 2}', (), ":1: column 'sender' = 1000"
     ),
     "of objects with a truth value": (
-        "rows.jsonl", b'{"sender": true, "receiver": 2}', (), ":1: column 'sender' = True: no number; allowed: a numb"
+        "rows.jsonl", b'{"sender": true, "receiver": 2}', (), ":1: column 'sender' = True: no such agent in the"
     ),
     "of objects with a list of values": (
         "rows.jsonl", b'{"sender": 1, "receiver": 2, "values": [1, 2]}', (), ":1: values = [1, 2]: no object; allowed"
