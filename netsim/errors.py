@@ -108,7 +108,7 @@ class ScenarioError(NetsimError):
 
     def sentence(self) -> str:
         """This one mistake, in a line."""
-        place = f"{self.file}:{self.line}: " if self.file and self.line is not None else ""
+        place = f"{self.file}{'' if self.line is None else f':{self.line}'}: " if self.file else ""
         said = brief(f"{self.problem}; allowed: {self.allowed}" if self.allowed else self.problem)
         if place and self.field == "file" and self.value == self.file:
             return f"{place}{said}"

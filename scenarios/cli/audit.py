@@ -246,6 +246,8 @@ class _Order:
         if not is_results(folder):
             raise no_results(folder)
         places = parts_of(folder, self.variant)
+        for place in dict.fromkeys((folder, *places)):
+            read_results(place)  # what is damaged is said before anything is audited
         try:
             for place in places:
                 if len(places) > 1:

@@ -205,6 +205,62 @@ MISTAKES = {
     "a generator": ("audit yields.py -o rounds=1", 2, "TwoExchanges.run has a `yield`, and is a generator; "),
     "a word for a whole number": ("sweep sweep.yaml --jobs many", 2, "'many' is no whole number"),
     "a word for a number": ("audit mine.py --epsilon two", 2, "'two' is no number"),
+    "results that are cut off": (
+        "report bad/cut", 2, "ScenarioError: bad/cut/results.json: not JSON: Expecting value: line 1 column 10 "
+        "(char 9); allowed: schema_version 2: the results.json of this version of netsim, or netsim run again\n",
+    ),
+    "results of nothing": ("report results/one", 2, "results/one/results.json: an empty file; allowed: schema_ver"),
+    "results of a later version": (
+        "compare bad/newer bad/newer", 2, "bad/newer/results.json: schema_version = 99: written by a newer netsim; al"
+    ),
+    "results of no version": ("report bad/older", 2, "bad/older/results.json: schema_version: missing: written by a"),
+    "results in UTF-16": ("artifact bad/wide --out art", 2, "bad/wide/results.json: cannot be read (is in UTF-16: s"),
+    "results that a run would replace": (
+        "run tiny.yaml --out bad/cut", 2, "holds results that cannot be read here: bad/cut/results.json: not JSON: "
+    ),
+    "a folder for a file": (
+        "run tiny.yaml --out bad/folder", 2, "--out = 'bad/folder': has a folder results.json, where a file is writte"
+    ),
+    "a manifest that is cut off": (
+        "attack bad/begun", 2, "bad/begun/manifest.json: not JSON: Expecting property name enclosed in double quotes"
+        ": line 1 column 2 (char 1); allowed: the manifest.json that this version of netsim wrote, or netsim run a",
+    ),
+    "no manifest": ("audit bad/cut", 2, "folder = 'bad/cut': no results folder: it has no manifest.json; allowed: "),
+    "a sweep without a manifest": ("report bad/table", 2, "'bad/table': no results folder: it has no sweep.json; al"),
+    "a sweep whose manifest is another one": (
+        "report bad/swept", 2, "bad/swept/sweep.json: has other contents; allowed: the manifest of a sweep"
+    ),
+    "a witness of nothing": ("witness bad/empty.json", 2, "witness = 'bad/empty.json': an empty file; allowed: a fi"),
+    "a witness in UTF-16": ("witness bad/wide/results.json", 2, "cannot be read (is in UTF-16: save it as UTF-8); a"),
+    "a text for a table": (
+        "attack bad/text.parquet --scenario tiny.yaml", 2,
+        "TranscriptError: bad/text.parquet: neither a spool nor a transcript; give transcript-….parquet or ….spool o",
+    ),
+    "a table that is cut off": (
+        "attack bad/cut.parquet --scenario tiny.yaml", 2,
+        "bad/cut.parquet: neither a spool nor a transcript (a Parquet file that is cut off); give transcript-",
+    ),
+    "a table that is not there": (
+        "attack bad/none.parquet --scenario tiny.yaml", 2, "(No such file or directory); give transcript-….parquet or"
+    ),
+    "columns of a folder": (
+        "attack results --column x=w", 2, "--column = 'x=w': names a column of a text file; allowed: only with a file"
+    ),
+    "data in UTF-16": (
+        "check csv.yaml -o problem.data.path=wide.csv", 2,
+        "-o problem.data.path = 'wide.csv': not readable as CSV (is in UTF-16: save it as UTF-8); allowed: a CSV fil",
+    ),
+    "data of bytes": (
+        "check csv.yaml -o problem.data.path=bad/bytes.csv", 2, "not readable as CSV (is no text: it has null bytes,"
+    ),
+    "data with a mark at their beginning": (
+        "check csv.yaml -o problem.data.path=marked.csv -o problem.data.label=a", 2,
+        "problem.data.classes = None: column 'a' has 3 labels, which are 0.5, 1, 2; allowed: two of them",
+    ),
+    "a graph in UTF-16": (
+        'check tiny.yaml -o topology={"kind":"file","path":"wide.csv"}', 2,
+        "-o topology.path = 'wide.csv': cannot be read (is in UTF-16: save it as UTF-8); allowed: a file; ",
+    ),
     "a transcript of one of several": (
         "attack ones.csv --scenario private-descent", 2,
         "ScenarioError: --algorithm: missing: whose transcript it is; allowed: plain descent, private descent, ",
@@ -260,6 +316,29 @@ CLAIM = """
 """
 
 
+def damaged():
+    """Folders and files that are cut off, of another kind, or of another version."""
+    for name, content in {
+        "bad/cut/results.json": b'{"name": ',
+        "bad/newer/results.json": b'{"schema_version": 99}',
+        "bad/older/results.json": b"{}",
+        "bad/wide/results.json": "{}".encode("utf-16"),
+        "bad/folder/results.json/file": b"",
+        "bad/begun/manifest.json": b"{",
+        "bad/table/sweep.parquet": b"",
+        "bad/swept/sweep.parquet": b"",
+        "bad/swept/sweep.json": b"[]",
+        "bad/empty.json": b"",
+        "bad/text.parquet": b"src,dst,w",
+        "bad/cut.parquet": b"PAR1" + bytes(100),
+        "bad/bytes.csv": bytes(range(256)),
+        "wide.csv": "a,label\n0.5,1\n".encode("utf-16"),
+        "marked.csv": "a,label\n0.5,1\n1.0,1\n2.0,1\n".encode("utf-8-sig"),
+    }.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_bytes(content)
+
+
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
@@ -288,6 +367,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("results/one").mkdir(parents=True)
     Path("results/one/results.json").touch()
     Path("colons.yaml").write_text("root:x:0\n")
+    damaged()
     for file, claimed in CLAIMS.items():
         Path(file).write_text(MINE + CLAIM.format(claimed))
     done = cli(*words.split(), ends=status, output=says)

@@ -191,7 +191,7 @@ def test_places_that_hold_no_transcript(folder, tmp_path):
         what = "give transcript-….parquet or ….spool of a results folder"
         what = f"a scenario is run first: `netsim run {file}`" if file.suffix == ".yaml" else what
         printed = trace(file, status=2)
-        why = " (an empty file)" if file.stem == "empty" else ""
+        why = {"empty": " (an empty file)", "cut": " (a Parquet file that is cut off)"}.get(file.stem, "")
         assert printed.strip().endswith(f"neither a spool nor a transcript{why}; {what}"), printed
     printed = trace(folder / "transcript-leaky.parquet", "--algorithm", "leaky", status=2)
     assert "--algorithm chooses among those of a folder" in printed
