@@ -1,6 +1,7 @@
 """How a command joins `netsim`, groups of its help, usage errors as JSON; arguments and options that commands share,
 and what shells complete for them. Fast, because nothing is built."""
 
+import errno
 import inspect
 import json
 import math
@@ -13,13 +14,15 @@ from datetime import datetime
 from difflib import get_close_matches
 from functools import cache, partial, wraps
 from glob import escape, glob
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from netsim.errors import ScenarioError
+from netsim.files import check_name
 from netsim.memory import check_jobs, limited
 from scenarios.files.folders import MANIFEST
 from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, fail, problems, write_document
@@ -66,8 +69,7 @@ class _Group(TyperGroup):
             if parameter is None:
                 field = str(getattr(error, "option_name", None) or "command line")
             else:
-                option = parameter.param_type_name == "option"
-                field = max(parameter.opts, key=len) if option else parameter.name.upper()
+                field = _called(parameter)
             message = str(mistake.message).replace("Value error, ", "")
             hint = _near(str(mistake.message)) or _whole(message, parameter, ctx.meta["netsim.words"])
             mistake.message = _no_number(message, parameter, ctx.meta["netsim.words"]) + hint
@@ -77,6 +79,44 @@ class _Group(TyperGroup):
                 described = {"type": "ScenarioError", "message": why, "mistakes": [one]}
                 write_document({"exit_status": WRONG_INPUT, "exit_reason": why, "error": described})
             raise
+
+
+class _Command(TyperCommand):
+    """One command. What no file can be called is an error of the option that has it, before anything else is done."""
+
+    def invoke(self, ctx: Any) -> Any:
+        given: list[tuple[str, Any]] = [(_called(one), ctx.params.get(one.name)) for one in self.params]
+        words: list[str] = ctx.meta["netsim.words"]
+        for name, value in given:
+            if isinstance(value, Path):
+                if f"{name}=" in words or (name, "") in pairwise(words):
+                    raise ScenarioError(name, "", "is empty", "the name of a file or a folder; . is this one")
+                check_name(value, name)
+        try:
+            return super().invoke(ctx)
+        except OSError as error:  # a text that is looked for as a file
+            if error.errno not in _NO_NAMES:
+                raise
+            place = str(error.filename)
+            texts = ((name, str(one)) for name, value in given for one in _each(value))
+            name = next((name for name, text in texts if text and text in place), "path")
+            why = f"no place of a file or folder ({error.strerror})"
+            raise ScenarioError(name, place, why, "another name") from None
+
+
+def _each(value: object) -> Sequence[object]:
+    """The values of an argument that may be given several times."""
+    return cast("list[object]", value) if isinstance(value, list) else [value]
+
+
+_NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
+
+
+def _called(parameter: Any) -> str:
+    """An option or an argument as the help has it."""
+    if parameter.param_type_name != "option":
+        return parameter.name.upper()
+    return max(parameter.opts, key=len)
 
 
 def _near(message: str) -> str:
@@ -159,7 +199,7 @@ def command(name: str, *examples: str) -> Callable[[Callable[..., None]], Callab
         end = "\n\n".join(["Example:" if len(examples) == 1 else "Examples:", *examples])
         panel = next(group for group, names in GROUPS.items() if name in names)
         shown = _limited(function) if name in LIMITED else function
-        return app.command(name, rich_help_panel=panel, help=flowed, epilog=end)(shown)
+        return app.command(name, cls=_Command, rich_help_panel=panel, help=flowed, epilog=end)(shown)
 
     return register
 

@@ -164,6 +164,8 @@ _NOT_SCENARIOS = {
 def read_source(source: str) -> tuple[str, str]:
     """Text and name of a file."""
     shipped = library()
+    if not source:
+        raise ScenarioError("scenario", source, "is empty", "a path, or a name that `netsim list` shows")
     if source in shipped:
         return shipped[source], f"{source}.yaml"
     path = Path(source)

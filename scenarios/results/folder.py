@@ -52,11 +52,12 @@ def read_manifest(folder: Path | str) -> Manifest:
     return loads_manifest(_text(file), str(file))
 
 
-def standing(folder: Path, scenario: Scenario, verb: str) -> Results | None:
+def standing(folder: Path, scenario: Scenario, verb: str, way: str = "--replace") -> Results | None:
     """Finished results of the very same scenario, code and versions that `netsim VERB` left in the folder: to run it
     again would give the same numbers. None where nothing is lost by a new run: an empty folder, an interrupted run.
 
-    You get a `ScenarioError` where a new run would replace other finished results, and for a file.
+    You get a `ScenarioError` where a new run would replace other finished results, which names the `way` to do
+    so, and for a file.
     """
     if folder.is_file():
         raise ScenarioError("folder", str(folder), "is a file", "a folder to write to")
@@ -65,7 +66,7 @@ def standing(folder: Path, scenario: Scenario, verb: str) -> Results | None:
     try:
         found, resolved = read_results(folder), read_manifest(folder).resolved
     except ScenarioError as error:
-        raise _kept(folder, f"holds results that cannot be read here: {error.problem}") from None
+        raise _kept(folder, f"holds results that cannot be read here: {error.problem}", way) from None
     if found.name != scenario.name:
         return None  # `prepare` refuses another scenario's folder, whatever its state
     then = {one.get("name"): one.get("sha256") for one in resolved}
@@ -82,12 +83,12 @@ def standing(folder: Path, scenario: Scenario, verb: str) -> Results | None:
     if found.status != "complete" and (not apart or found.variants is None):
         return None
     if apart:
-        raise _kept(folder, f"holds finished results of {scenario.name}, with {apart}")
+        raise _kept(folder, f"holds finished results of {scenario.name}, with {apart}", way)
     return found
 
 
-def _kept(folder: Path, why: str) -> ScenarioError:
-    return ScenarioError("folder", str(folder), why, "another folder, or --replace")
+def _kept(folder: Path, why: str, way: str) -> ScenarioError:
+    return ScenarioError("folder", str(folder), why, f"another folder, or {way}")
 
 
 def _newer(tree: object, when: float) -> bool:
