@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
     from netsim.algorithms import Algorithm
@@ -71,11 +71,12 @@ def load(source: str | Path, *options: str) -> "Scenario":
 @_checked
 def dump(scenario: "Scenario", full: bool = False) -> str:
     """YAML that `load` reads as the same scenario; `full`: with every default. Fields are in the schema's order."""
-    from netsim.arguments import expect
+    from netsim.errors import ScenarioError, what
     from scenarios.files.models import dump as written
-    from scenarios.schema.scenario import Scenario as Kind
+    from scenarios.schema.spec import Model
 
-    expect(scenario, "scenario", Kind)
+    if not isinstance(cast("object", scenario), Model):
+        raise ScenarioError("scenario", scenario, what(scenario), "a Scenario, or a part of one")
     return written(scenario, full)
 
 

@@ -53,7 +53,7 @@ def _report(
         str, typer.Option("--format", help="Formats of figures: svg, png, pdf, or several, with commas.")
     ] = "svg,png",
     dpi: Annotated[int, bounded(30, 2400, help="Dots per inch of PNG figures.", show_default=True)] = 300,
-    width: Annotated[str, typer.Option(help="Width of figures: 3.5in, 89mm, 252pt.")] = "3.5in",
+    width: Annotated[str, typer.Option(help="Width of figures: 3.5in, 89mm, 252pt; 3.5 is inches.")] = "3.5in",
     over: Annotated[
         str | None, given(help="Of a sweep: one or two columns of its table, with a comma. Default: each two fields.")
     ] = None,

@@ -9,7 +9,7 @@ from netsim.errors import ScenarioError, did_you_mean, near
 from netsim.files import check_regular
 from scenarios.build.experiment import Experiment
 from scenarios.files.folders import MANIFEST, RESULTS, SWEEP
-from scenarios.files.library import library
+from scenarios.files.library import library, no_variant
 from scenarios.results.header import problem_facts, versions
 from scenarios.results.tree import AlgorithmResult, Manifest, Results, loads, loads_manifest, save
 from scenarios.schema import Scenario
@@ -111,7 +111,7 @@ def parts_of(folder: Path, variant: str | None = None) -> list[Path]:
     several = bool(read_results(folder).variants) if (folder / RESULTS).is_file() else bool(there)
     if variant is not None:
         if variant not in there:
-            raise ScenarioError("--variant", variant, "no such variant in the folder", ", ".join(there) or "none")
+            raise no_variant(variant, [*there])
         return [there[variant]]
     return list(there.values()) if several else [folder]
 

@@ -19,7 +19,7 @@ from netsim.errors import ScenarioError, together
 from netsim.readers.deployed import hosts
 from scenarios.files import mistakes
 from scenarios.files.document import Place, Tree, keys_of, place_of, plain, put
-from scenarios.files.library import full_tree, is_set, label, read_fields, read_source, read_text
+from scenarios.files.library import full_tree, is_set, label, no_variant, read_fields, read_source, read_text
 from scenarios.files.models import as_mappings, literals, models_in
 from scenarios.schema import own_code
 from scenarios.schema.scenario import Scenario
@@ -147,7 +147,7 @@ def alone(source: Located, name: str) -> Located:
     """
     found = {one.name: one for one in expanded(source)}
     if name not in found:
-        raise ScenarioError("--variant", name, "no such variant", ", ".join(found) or "none: it has no variants")
+        raise no_variant(name, [*found])
     tree = found[name].located.tree
     for key in ("figures", "reproduces"):
         tree.pop(key, None)

@@ -183,6 +183,16 @@ MISTAKES = {
     "a variant that is not there to attack": (
         "attack several.yaml --variant x", 2, "--variant = 'x': no such variant; allowed: replicas-1, replicas-2\n"
     ),
+    "a variant that is misspelt": (
+        "run several.yaml --variant replicas1", 2, "no such variant; did you mean 'replicas-1'?; allowed",
+    ),
+    "a variant of what has none": (
+        "run tiny.yaml --variant none", 2, "'none': there are no variants here; allowed: the same without",
+    ),
+    "a format of figures": ("report results/one --format jsn", 2, "no format of a figure; allowed: svg, png, pdf\n"),
+    "a format that is misspelt": ("report results/one --format svgg", 2, "did you mean 'svg'?; allowed: svg, png, p"),
+    "a width without its unit": ("report results/one --width 89", 2, "no width of a figure; did you mean '89mm' or "),
+    "a folder of files for a sweep": ("sweep sweep.yaml --out results", 2, "--out = 'results': holds files that are"),
     "hypotheses that are not there": ("attack tiny.yaml --attack property", 2, "the scenario names no hypotheses "),
     "a file of another ending": (
         "attack notes.txt --scenario tiny.yaml", 2, "WHAT = 'notes.txt': no transcript, by its ending; allowed: a "
