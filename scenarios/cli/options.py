@@ -72,6 +72,7 @@ class _Group(TyperGroup):
                 field = _called(parameter)
             message = str(mistake.message).replace("Value error, ", "")
             hint = _near(str(mistake.message)) or _whole(message, parameter, ctx.meta["netsim.words"])
+            hint = hint or _as_setting(error)
             mistake.message = _no_number(message, parameter, ctx.meta["netsim.words"]) + hint
             if ctx.meta.get("netsim.json"):
                 why = str(mistake.format_message())
@@ -127,6 +128,15 @@ def _near(message: str) -> str:
     return f" Did you mean {found[0]!r}?" if apart and found else ""
 
 
+def _as_setting(error: Exception) -> str:
+    """How a field or a parameter is set, where an option that a command has not may be one."""
+    context: Any = getattr(error, "ctx", None)
+    name = str(getattr(error, "option_name", "")).lstrip("-").replace("-", "_")
+    if not name or context is None or not any("-o" in one.opts for one in context.command.params):
+        return ""
+    return f". A field of the scenario, or a parameter, is set by -o {name}=VALUE"
+
+
 def _whole(message: str, option: Any, words: Sequence[str]) -> str:
     """The whole number that a value such as 1e3 is to be."""
     with suppress(ValueError, OverflowError):
@@ -140,7 +150,9 @@ def _no_number(message: str, option: Any, words: Sequence[str]) -> str:
     match = re.fullmatch(r"Input should be a valid (integer|number), unable to parse .*", message)
     if match is None or not (value := _given(option, words)):
         return message
-    return f"{value!r} is no {'whole ' * (match[1] == 'integer')}number"
+    point = value.replace(",", ".")
+    hint = f". Did you mean {point}?" if match[1] == "number" and re.fullmatch(r"-?\d+,\d+", value) else ""
+    return f"{value!r} is no {'whole ' * (match[1] == 'integer')}number{hint}"
 
 
 def _given(option: Any, words: Sequence[str]) -> str:

@@ -150,7 +150,7 @@ DEEPER = (
     "wrong indentation: this line is indented deeper than the line above, which has a value already",
     "fields of one mapping begin in the same column",
 )
-NO_SPACE = re.compile(r"\s*(?:- +)?([A-Za-z_]\w*):(\S.*)")
+NO_SPACE = re.compile(r"\s*(?:- +)?([A-Za-z_]\w*)(?::|\s*(=)\s*)(\S.*)")
 INDENTED = "wrong indentation: the fields of a file begin in the first column", "no spaces before them"
 WORDS = {
     "but found another document": ("a second document begins here", "one document: no line of --- or ..."),
@@ -218,8 +218,8 @@ def _not_yaml(error: MarkedYAMLError, file: str, lines: list[str]) -> ScenarioEr
     elif problem.startswith("mapping values are not") and lines[line - 1][: mark.column].count(":") == 0:
         said, allowed = DEEPER
         if line > 1 and (match := NO_SPACE.fullmatch(lines[line - 2])):
-            said, allowed = f"no space after the colon of {match[1]!r}", f"{match[1]}: {match[2]}"
-            line -= 1
+            said = f"no {'colon' if match[2] == '=' else 'space'} after {match[1]!r}"
+            line, allowed = line - 1, f"{match[1]}: {match[3]}"
     elif problem.startswith("expected '<document start>'"):
         first = next(k for k, one in enumerate(lines) if one.strip() and not one.lstrip().startswith("#"))
         if lines[first].startswith(" "):

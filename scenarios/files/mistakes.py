@@ -207,7 +207,10 @@ class _Mistakes:
                 return _of_the_wrong_type(value, wanted), wanted
             allowed = form or wanted
             hint = _alone_in(value, models)
-            return (f"wrong type: a number{hint}" if hint else _of_the_wrong_type(value, wanted)), allowed
+            if not hint and isinstance(value, str):
+                hint = _of_no_form(value, (), models)
+            kind_of = "text" if isinstance(value, str) else "a number"
+            return (f"wrong type: {kind_of}{hint}" if hint else _of_the_wrong_type(value, wanted)), allowed
         return str(error["msg"]).removeprefix("Value error, "), str(context.get("allowed", ""))
 
     def _tags_at(self, keys: Sequence[Key]) -> list[str]:
@@ -220,7 +223,8 @@ class _Mistakes:
 
     def _form_at(self, keys: Sequence[Key]) -> str:
         """What may stand in this place, in words; "" of a mapping."""
-        return _either([one for one in self._alternatives(keys) if one != WANTED["model"]])
+        forms = [one for one in self._alternatives(keys) if one != WANTED["model"]]
+        return _either(forms) if forms else ""
 
     def _as_list(self, keys: Sequence[Key], value: Any, models: Sequence[type[BaseModel]]) -> str:
         """A question that offers the list that a value was to be, where that would be right."""
@@ -228,6 +232,8 @@ class _Mistakes:
             there = cast("Tree", value)
             own = any(key in model.model_fields for model in models for key in there)
             return f"; did you mean {_written_as(there, WANTED['list'])}?" if own else ""
+        if isinstance(value, str) and models:
+            return re.sub(r"(\{.*\})", r"[\1]", _of_no_form(value, (), models))
         meant = _written_as(value, WANTED["list"])
         return f"; did you mean {meant}?" if meant and self._is_allowed(keys, [value]) else ""
 
@@ -453,7 +459,7 @@ TRUTHS = {
 
 SAID = {
     "data": "reconstruct", "records": "reconstruct", "target": "label",
-    "min": "low", "max": "high", "choices": "values",
+    "nodes": "agents", "n": "agents", "size": "agents", "min": "low", "max": "high", "choices": "values",
     "sigma": "scale", "stddev": "scale", "std": "scale", "file": "path", "class": "path", "module": "path",
     "options": "parameters", "arguments": "parameters", "args": "parameters", "kwargs": "parameters",
 }  # fmt: skip
@@ -521,19 +527,15 @@ def _near_text(name: str, forms: Sequence[Sequence[str]], root: type[BaseModel],
     a field of another part."""
     if match := re.fullmatch(r"(\w+):(\S.*)", name):
         return f"; did you mean {match[1]!r}, with a space after the colon?"
-    if found := _near(name, [one for form in forms for one in form]):
-        return found
-    if len(name) < SHORTEST:
-        return ""
-    found = sorted({one for form in forms for one in form if name in one.split("_")})
-    if not found:
+    beside = [one for form in forms for one in form]
+    found = sorted({one for one in beside if name in one.split("_")}) if len(name) >= SHORTEST else []
+    if not found and len(name) >= SHORTEST:
         places = sorted(
-            {path for path in _paths(root, name) if path != name}, key=lambda path: (path.count("."), path)
+            {path for path in _paths(root, name) if path != name},
+            key=lambda path: (path.count("."), "[" in path, path),
         )
-        beside = [path for path in places if path.count(".") < 2 and "[" not in path]
         found = places if len(keys) == 1 else [path for path in places if path.startswith(f"{keys[0]}")]
-        found = found or (beside if len(keys) == 2 else [])
-    return did_you_mean(found[:2])
+    return _near(name, beside, 0.75) or did_you_mean(found[:2]) or _near(name, beside)
 
 
 def _of_hundred(value: object, bounds: Mapping[str, Any], allowed: str) -> str:
@@ -563,7 +565,7 @@ def _of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseM
         number = float(f"{float(match[1]) * UNITS[match[2]]:.12g}")
         if hint := _of_no_form(number, (), models):
             return f"; in seconds{hint}"
-    if isinstance(value, list) and len(cast("list[Any]", value)) == 1:
+    if isinstance(value, list) and len(cast("list[Any]", value)) == 1 and not isinstance(value[0], list):
         return "; did you mean the same without hyphens or brackets?"
     for model in models:
         tag = tag_field(model)
@@ -574,6 +576,9 @@ def _of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseM
         number = isinstance(value, int | float) and not isinstance(value, bool) and len(needed) == 1
         if tag and number and "float" in str(model.model_fields[needed[0]].annotation):
             return f"; did you mean {{{tag}: {words[0]}, {needed[0]}: {value}}}?"
+    for field, info in models[0].model_fields.items() if len(models) == 1 and isinstance(value, str) else ():
+        if value in _all_literals(info.annotation):
+            return f"; did you mean {{{field}: {value}}}?"
     return ""
 
 
@@ -653,7 +658,9 @@ def _written_as(value: object, wanted: str) -> str:
     if wanted == "a list" and isinstance(value, Mapping):
         return "a list of one, with a hyphen and a space before its first field"
     if wanted == "a mapping of fields" and isinstance(value, list):
-        return "the same without hyphens or brackets" if len(cast("list[Any]", value)) == 1 else ""
+        entries = cast("list[Any]", value)
+        alone = len(entries) == 1 and isinstance(entries[0], Mapping)
+        return "the same without hyphens or brackets" if alone else ""
     return ""
 
 

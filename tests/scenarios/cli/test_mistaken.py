@@ -192,6 +192,11 @@ MISTAKES = {
     "a format of figures": ("report results/one --format jsn", 2, "no format of a figure; allowed: svg, png, pdf\n"),
     "a format that is misspelt": ("report results/one --format svgg", 2, "did you mean 'svg'?; allowed: svg, png, p"),
     "a width without its unit": ("report results/one --width 89", 2, "no width of a figure; did you mean '89mm' or "),
+    "a field for an option": ("run tiny.yaml --seed 3", 2, "No such option: --seed. A field of the scenario, or a "),
+    "a parameter for an option": ("audit mine.py --rounds 3", 2, "-o rounds=VALUE"),
+    "a comma in a number": ("audit mine.py --epsilon 1,5", 2, "'1,5' is no number. Did you mean 1.5?"),
+    "a kind that is misspelt": ("new mine --algorithm recl", 2, "no algorithm; did you mean 'recal'?; allowed: "),
+    "an entry that is misspelt": ("ledger unifrm-mean", 2, "no entry of the ledger; did you mean 'uniform-mean'"),
     "a folder of files for a sweep": ("sweep sweep.yaml --out results", 2, "--out = 'results': holds files that are"),
     "hypotheses that are not there": ("attack tiny.yaml --attack property", 2, "the scenario names no hypotheses "),
     "a file of another ending": (
