@@ -37,22 +37,27 @@ def check_regular(path: Path, most: int | None = None) -> None:
         raise OSError(errno.EINVAL, why, str(path))
 
 
-def check_name(path: Path, field: str) -> None:
-    """Raise a `ScenarioError` at this field for what no file or folder can be called: a name that is too long, a way
-    through a file or around in links. Whether there is one is not looked at."""
+def path_of(path: Path, field: str) -> Path:
+    """The path, ~ spelled out, of a file or a folder, which may be there or not.
+
+    You get a `ScenarioError` at this field for what none can be called: a name that is too long, a way through a file
+    or around in links, the home folder of nobody.
+    """
     try:
+        path = path.expanduser()
         path.stat()
     except FileNotFoundError:
         longest = max(map(len, map(os.fsencode, path.parts)), default=0)
         error = errno.ENAMETOOLONG if longest > LONGEST else None
-    except ValueError:  # a null byte, or half of a pair of surrogates
+    except (ValueError, RuntimeError):  # a null byte, or half of a pair of surrogates; ~nobody
         raise ScenarioError(field, str(path), "no file can be called that", "another name") from None
     except OSError as found:
         error = found.errno
     else:
-        return
+        return path
     if error is not None:
         raise ScenarioError(field, str(path), f"no place of a file or folder ({os.strerror(error)})", _ways(path))
+    return path
 
 
 def _ways(path: Path) -> str:

@@ -100,7 +100,7 @@ def run(
     """
     from netsim.arguments import expect
     from netsim.errors import ScenarioError
-    from netsim.files import check_name
+    from netsim.files import path_of
     from netsim.memory import check_jobs
     from scenarios.schema.scenario import Scenario as Kind
     from scenarios.stages.study import finished, run_study
@@ -111,8 +111,7 @@ def run(
         raise ScenarioError("folder", "", "is empty", "the name of a folder; '.' is this one, None a new one")
     chosen = load(scenario, *options) if isinstance(scenario, str | Path) else scenario.with_options(*options)
     place = Path("results") / chosen.name / datetime.now().strftime("%Y%m%d-%H%M%S")
-    place = place if folder is None else Path(folder)
-    check_name(place, "folder")
+    place = path_of(place if folder is None else Path(folder), "folder")
     there = None if replace else finished(place, chosen, "run", way="replace=True", page=page)
     return (there or run_study(chosen, place, jobs=jobs, page=page)).at(place)
 

@@ -22,7 +22,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from netsim.errors import ScenarioError
-from netsim.files import check_name
+from netsim.files import path_of
 from netsim.memory import check_jobs, limited
 from scenarios.files.folders import MANIFEST
 from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, fail, problems, write_document
@@ -86,13 +86,14 @@ class _Command(TyperCommand):
     """One command. What no file can be called is an error of the option that has it, before anything else is done."""
 
     def invoke(self, ctx: Any) -> Any:
-        given: list[tuple[str, Any]] = [(_called(one), ctx.params.get(one.name)) for one in self.params]
         words: list[str] = ctx.meta["netsim.words"]
-        for name, value in given:
+        for one in self.params:
+            name, value = _called(one), ctx.params.get(str(one.name))
             if isinstance(value, Path):
                 if f"{name}=" in words or (name, "") in pairwise(words):
                     raise ScenarioError(name, "", "is empty", "the name of a file or a folder; . is this one")
-                check_name(value, name)
+                ctx.params[str(one.name)] = path_of(value, name)
+        given: list[tuple[str, Any]] = [(_called(one), ctx.params.get(one.name)) for one in self.params]
         try:
             return super().invoke(ctx)
         except OSError as error:  # a text that is looked for as a file

@@ -15,6 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from netsim.arguments import checked
 from netsim.errors import ScenarioError, together
 from netsim.readers.deployed import hosts
 from scenarios.files import mistakes
@@ -46,6 +47,7 @@ class Located:
         return replace(error, file=place.file, line=place.line)
 
 
+@checked
 def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> Located:
     """A scenario from a YAML file, or by name from the library, with `settings` such as ``links.loss=0.2``.
 
@@ -54,6 +56,7 @@ def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> Located:
     return parse(*read_source(str(source)), settings)
 
 
+@checked
 def parse(text: str, file: str = "<text>", settings: Sequence[str] = ()) -> Located:
     """A scenario from YAML text. Raises one `ScenarioError` with every mistake."""
     return validated(full_tree(text, file, settings), file, settings)

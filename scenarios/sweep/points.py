@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, JsonValue, PrivateAttr, ValidationIn
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import PydanticCustomError
 
+from netsim.arguments import checked
 from netsim.bounds import Count
 from netsim.errors import ScenarioError, together
 from scenarios.files import mistakes
@@ -160,6 +161,7 @@ class Sweep(Model):
         return draws
 
 
+@checked
 def load_sweep(text: str, file: str) -> Sweep:
     """A sweep from YAML text. You get one `ScenarioError` that tells all its mistakes: file, line, field, value and
     what is allowed."""

@@ -1,6 +1,7 @@
 """`scenarios.audit` audits an object, as the command audits a file, and shows itself in a notebook."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from netsim.node import subset
 from scenarios.render.page.report import figures
 from scenarios.results.tree import dumps
 from scenarios.schema import Ring
+from scenarios.schema.load import load_scenario
 from scenarios.schema.own import claiming
+from tests.scenarios.command import cli
 from tests.scenarios.small import TINY
 
 
@@ -134,6 +137,8 @@ CALLS = {
     "a folder of a long name": (lambda: scenarios.run(TINY, "x" * 300), "no place of a file or folder (File"),
     "a folder of no name": (lambda: scenarios.run(TINY, "a\0b"), "folder = 'a\\x00b': no file can be called that"),
     "an empty folder": (lambda: scenarios.run(TINY, ""), "folder = '': is empty"),
+    "a home of nobody": (lambda: scenarios.run(TINY, "~nobody-at-all/x"), "no file can be called that"),
+    "settings as a text": (lambda: load_scenario("x", "seed=3"), "settings = 'seed=3': is a text; did you mean ["),
     "nothing to load": (lambda: scenarios.load(None), "source = None: there is no value; allowed: a text, or a Path"),
     "an empty name": (lambda: scenarios.load(""), "scenario = '': is empty"),
     "options by name": (lambda: scenarios.load(TINY, options=["seed=3"]), "load(…, 'seed=3'): without a name"),
@@ -155,6 +160,15 @@ def test_a_wrong_call_is_a_scenario_error_before_anything_runs(name, tmp_path, m
         call()
     assert says in str(caught.value)
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_folder_in_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert scenarios.run(TINY, "~/one", options=["audit=null"], page=False).status == "complete"
+    Path("tiny.yaml").write_text(TINY)
+    cli("run", "tiny.yaml", "-o", "audit=null", "--out=~/two", ends=0)
+    assert [(tmp_path / one / "results.json").is_file() for one in ("one", "two")] == [True, True]
 
 
 def test_a_name_that_is_not_there_can_be_compared_with_those_that_are():
