@@ -6,6 +6,7 @@ import re
 import reprlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
@@ -114,6 +115,7 @@ class ScenarioError(NetsimError):
             return f"{place}{said}"
         absent = self.value is None and self.problem.startswith("missing")
         value: object = getattr(self.value, "tolist", lambda: self.value)()  # a number of NumPy's reads as Python's
+        value = str(value) if isinstance(value, PurePath) else value
         return f"{place}{brief(self.field)}{'' if absent else f' = {_SHORT.repr(value)}'}: {said}"
 
     def each(self) -> "tuple[ScenarioError, ...]":

@@ -17,6 +17,9 @@ MOST_BYTES = 64 * 2**20
 DEEPEST = 40
 """Lists and mappings within each other: more than any file of netsim has."""
 
+LONGEST = 255
+"""Bytes of a name: no file system in use takes more."""
+
 
 def check_regular(path: Path, most: int | None = None) -> None:
     """Raise an `OSError` for what cannot be read to an end: a pipe or a device, which may never end, a file of more
@@ -34,6 +37,35 @@ def check_regular(path: Path, most: int | None = None) -> None:
         raise OSError(errno.EINVAL, why, str(path))
 
 
+def path_of(path: Path, field: str) -> Path:
+    """The path, ~ spelled out, of a file or a folder, which may be there or not.
+
+    You get a `ScenarioError` at this field for what none can be called: a name that is too long, a way through a file
+    or around in links, the home folder of nobody.
+    """
+    try:
+        path = path.expanduser()
+        path.stat()
+    except FileNotFoundError:
+        longest = max(map(len, map(os.fsencode, path.parts)), default=0)
+        error = errno.ENAMETOOLONG if longest > LONGEST else None
+    except (ValueError, RuntimeError):  # a null byte, or half of a pair of surrogates; ~nobody
+        raise ScenarioError(field, str(path), "no file can be called that", "another name") from None
+    except OSError as found:
+        error = found.errno
+    else:
+        return path
+    if error is not None:
+        raise ScenarioError(field, str(path), f"no place of a file or folder ({os.strerror(error)})", _ways(path))
+    return path
+
+
+def _ways(path: Path) -> str:
+    """What is allowed in the place of a path that leads nowhere."""
+    file = next((one for one in reversed(path.parents) if one.is_file()), None)
+    return "another name" if file is None else f"a place in a folder: {file} is a file"
+
+
 def unreadable(path: str | Path, error: OSError | ValueError) -> ScenarioError:
     """The error of a field `path` whose file cannot be read: where it was looked for."""
     why = f"cannot be read ({getattr(error, 'strerror', None) or error})"
@@ -47,7 +79,7 @@ def unreadable(path: str | Path, error: OSError | ValueError) -> ScenarioError:
 def draft_of(path: Path) -> Path:
     """A name for a draft of a file or a folder, of this process alone: workers of a command that was killed may still
     write the same one."""
-    return path.with_name(f"{path.name}.{uuid4().hex}.part")
+    return path.with_name(f"{path.name[:50]}.{uuid4().hex}.part")  # a longer name might be too long with it
 
 
 def parse_json(text: str, *, finite: bool = False, unique: bool = False) -> object:

@@ -301,12 +301,13 @@ class _Order:
 
     def _check_named(self, located: "Located") -> None:
         """A `ScenarioError` for an algorithm, a variant or an attack that the scenario has not, before it is run."""
+        from scenarios.files.library import no_variant
         from scenarios.results.header import slug
         from scenarios.schema.load import expanded
 
         variants = {one.name: one.located.scenario for one in expanded(located)}
         if self.variant is not None and self.variant not in variants:
-            raise ScenarioError("--variant", self.variant, "no such variant", ", ".join(variants) or "none")
+            raise no_variant(self.variant, [*variants])
         for scenario in variants.values() or [located.scenario]:
             self._check_property(scenario)
             names = {one.name: slug(one.name, ()) for one in scenario.algorithms}

@@ -9,7 +9,7 @@ from netsim.errors import ScenarioError, did_you_mean, near
 from netsim.files import read_text
 from scenarios.build.experiment import Experiment
 from scenarios.files.folders import MANIFEST, PAGE, RESULTS, SWEEP, SWEPT
-from scenarios.files.library import library
+from scenarios.files.library import library, no_variant
 from scenarios.results.header import problem_facts, versions
 from scenarios.results.tree import AlgorithmResult, Manifest, Results, loads, loads_manifest, save
 from scenarios.schema import Scenario
@@ -55,11 +55,12 @@ def read_manifest(folder: Path | str) -> Manifest:
     return loads_manifest(_text(file), str(file))
 
 
-def standing(folder: Path, scenario: Scenario, verb: str) -> Results | None:
+def standing(folder: Path, scenario: Scenario, verb: str, way: str = "--replace") -> Results | None:
     """Finished results of the very same scenario, code and versions that `netsim VERB` left in the folder: to run it
     again would give the same numbers. None where nothing is lost by a new run: an empty folder, an interrupted run.
 
-    You get a `ScenarioError` where a new run would replace other finished results, and for a file.
+    You get a `ScenarioError` where a new run would replace other finished results, which names the `way` to do
+    so, and for a file.
     """
     if folder.is_file():
         raise ScenarioError("folder", str(folder), "is a file", "a folder to write to")
@@ -72,7 +73,7 @@ def standing(folder: Path, scenario: Scenario, verb: str) -> Results | None:
         found, resolved = read_results(folder), read_manifest(folder).resolved
     except ScenarioError as error:
         which = replace(error, allowed="").sentence()
-        raise _kept(folder, f"holds results that cannot be read here: {which}") from None
+        raise _kept(folder, f"holds results that cannot be read here: {which}", way) from None
     if found.name != scenario.name:
         return None  # `prepare` refuses another scenario's folder, whatever its state
     then = {one.get("name"): one.get("sha256") for one in resolved}
@@ -89,12 +90,12 @@ def standing(folder: Path, scenario: Scenario, verb: str) -> Results | None:
     if found.status != "complete" and (not apart or found.variants is None):
         return None
     if apart:
-        raise _kept(folder, f"holds finished results of {scenario.name}, with {apart}")
+        raise _kept(folder, f"holds finished results of {scenario.name}, with {apart}", way)
     return found
 
 
-def _kept(folder: Path, why: str) -> ScenarioError:
-    return ScenarioError("folder", str(folder), why, "another folder, or --replace")
+def _kept(folder: Path, why: str, way: str) -> ScenarioError:
+    return ScenarioError("folder", str(folder), why, f"another folder, or {way}")
 
 
 def _newer(tree: object, when: float) -> bool:
@@ -117,7 +118,7 @@ def parts_of(folder: Path, variant: str | None = None) -> list[Path]:
     several = bool(read_results(folder).variants) if (folder / RESULTS).is_file() else bool(there)
     if variant is not None:
         if variant not in there:
-            raise ScenarioError("--variant", variant, "no such variant in the folder", ", ".join(there) or "none")
+            raise no_variant(variant, [*there])
         return [there[variant]]
     return list(there.values()) if several else [folder]
 

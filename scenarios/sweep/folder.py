@@ -134,26 +134,10 @@ DONE = "points"
 
 def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
     """The folder with its manifest; one of the same sweep is continued; any other is a `ScenarioError`."""
-    own: dict[str, JsonValue] = {
-        "sweep": sweep.model_dump(mode="json"),
-        "scenario": base.scenario.model_dump(mode="json"),
-        "versions": dict(versions()),
-    }
-    path = folder / MANIFEST
+    own, path = _manifest(sweep, base), folder / MANIFEST
     try:
         (folder / DONE).mkdir(parents=True, exist_ok=True)
-        for one in (folder / TABLE, path, *(folder / DONE).iterdir()):
-            if one.is_dir():
-                raise ScenarioError(
-                    "folder", str(one), "is a folder, where a file is written", "a new or empty folder"
-                )
-        others = [one for one in folder.iterdir() if one.name not in (DONE, LOCK) and not is_draft(one)]
-        others = [one for one in others if not one.name.startswith(MANIFEST)]
-        there = path.exists()  # after the look at the others: another process may just have made it
-        if there:
-            _check_same(path, own, folder)
-        elif others:
-            raise ScenarioError("folder", str(folder), "holds files that are no sweep's", "a new or empty folder")
+        there = check_folder(folder, sweep, base)
         with whole(path) as draft:
             write_text(draft, as_json(own | {"command": command}))
             try:
@@ -166,6 +150,36 @@ def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
     except OSError as error:
         why = f"cannot be written ({error.strerror or error})"
         raise ScenarioError("folder", str(folder), why, "a folder to write to") from None
+
+
+def _manifest(sweep: Sweep, base: Located) -> dict[str, JsonValue]:
+    """What the folder of a sweep is of."""
+    return {
+        "sweep": sweep.model_dump(mode="json"),
+        "scenario": base.scenario.model_dump(mode="json"),
+        "versions": dict(versions()),
+    }
+
+
+def check_folder(folder: Path, sweep: Sweep, base: Located) -> bool:
+    """Whether the folder is one of this sweep already; nothing is written. You get a `ScenarioError` for a file, and
+    for a folder that holds something else."""
+    if folder.is_file():
+        raise ScenarioError("folder", str(folder), "is a file", "a folder to write to")
+    if not folder.is_dir():
+        return False
+    others = [one for one in folder.iterdir() if one.name not in (DONE, LOCK) and not is_draft(one)]
+    others = [one for one in others if not one.name.startswith(MANIFEST)]
+    path = folder / MANIFEST
+    for one in (folder / TABLE, path, *(folder / DONE).glob("*")):
+        if one.is_dir():
+            raise ScenarioError("folder", str(one), "is a folder, where a file is written", "a new or empty folder")
+    if path.exists():  # after the look at the others: another process may just have made it
+        _check_same(path, _manifest(sweep, base), folder)
+        return True
+    if others:
+        raise ScenarioError("folder", str(folder), "holds files that are no sweep's", "a new or empty folder")
+    return False
 
 
 def _check_same(path: Path, own: Mapping[str, JsonValue], folder: Path) -> None:

@@ -171,7 +171,10 @@ MISTAKES = {
         lambda: Adversary(links=(0, 1)),
         "links[0] = 0: is an int; allowed: a tuple (an inte",
     ),
-    "nodes that are a number": (lambda: Adversary(nodes=3), "nodes = 3: is an int; allowed: a tuple (an integer, …)"),
+    "nodes that are a number": (
+        lambda: Adversary(nodes=3),
+        "nodes = 3: is an int; did you mean [3]?; allowed: a tuple (",
+    ),
     "half an insider": (lambda: Adversary(insiders=(1.5,)), "insiders[0] = 1.5: not an integer; allowed: an integer"),
     "a text for a loss": (
         lambda: Adversary(capture_loss="half"),

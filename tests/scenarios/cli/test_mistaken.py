@@ -183,6 +183,21 @@ MISTAKES = {
     "a variant that is not there to attack": (
         "attack several.yaml --variant x", 2, "--variant = 'x': no such variant; allowed: replicas-1, replicas-2\n"
     ),
+    "a variant that is misspelt": (
+        "run several.yaml --variant replicas1", 2, "no such variant; did you mean 'replicas-1'?; allowed",
+    ),
+    "a variant of what has none": (
+        "run tiny.yaml --variant none", 2, "'none': there are no variants here; allowed: the same without",
+    ),
+    "a format of figures": ("report results/one --format jsn", 2, "no format of a figure; allowed: svg, png, pdf\n"),
+    "a format that is misspelt": ("report results/one --format svgg", 2, "did you mean 'svg'?; allowed: svg, png, p"),
+    "a width without its unit": ("report results/one --width 89", 2, "no width of a figure; did you mean '89mm' or "),
+    "a field for an option": ("run tiny.yaml --seed 3", 2, "No such option: --seed. A field of the scenario, or a "),
+    "a parameter for an option": ("audit mine.py --rounds 3", 2, "-o rounds=VALUE"),
+    "a comma in a number": ("audit mine.py --epsilon 1,5", 2, "'1,5' is no number. Did you mean 1.5?"),
+    "a kind that is misspelt": ("new mine --algorithm recl", 2, "no algorithm; did you mean 'recal'?; allowed: "),
+    "an entry that is misspelt": ("ledger unifrm-mean", 2, "no entry of the ledger; did you mean 'uniform-mean'"),
+    "a folder of files for a sweep": ("sweep sweep.yaml --out results", 2, "--out = 'results': holds files that are"),
     "hypotheses that are not there": ("attack tiny.yaml --attack property", 2, "the scenario names no hypotheses "),
     "a file of another ending": (
         "attack notes.txt --scenario tiny.yaml", 2, "WHAT = 'notes.txt': no transcript, by its ending; allowed: a "
@@ -265,6 +280,30 @@ MISTAKES = {
         "attack ones.csv --scenario private-descent", 2,
         "ScenarioError: --algorithm: missing: whose transcript it is; allowed: plain descent, private descent, ",
     ),
+    "a folder of a name that is too long": (
+        f"run tiny.yaml --out {'x' * 300}", 2, "no place of a file or folder (File name too long); allowed: another",
+    ),
+    "a new folder's folder of a name that is too long": (
+        f"sweep sweep.yaml --out new/{'x' * 300}", 2, "no place of a file or folder (File name too long)",
+    ),
+    "a folder in a file": (
+        "run tiny.yaml --out mine.py/out", 2,
+        "--out = 'mine.py/out': no place of a file or folder (Not a directory); allowed: a place in a folder: mine.p",
+    ),
+    "a folder that is a link to itself": (
+        "run tiny.yaml --out loop", 2, "--out = 'loop': no place of a file or folder (Too many levels of symbolic li",
+    ),
+    "hosts in a file": ("deploy tiny.yaml --agents-on mine.py/x", 2, "--agents-on = 'mine.py/x': no place of a file"),
+    "figures in a file": ("report results/one --figures --into mine.py/x", 2, "--into = 'mine.py/x': no place of"),
+    "a key that is a link to itself": ("challenge --key loop", 2, "--key = 'loop': no place of a file or folder (To"),
+    "a name that is too long to show": (f"show {'x' * 300}", 2, "NAME = 'xxx"),
+    "a name that is too long to compare": (f"compare {'x' * 300} results/one", 2, "PLACES = 'xxx"),
+    "a key without a challenge": ("challenge --key mine.py", 2, "--key = 'mine.py': only of use to make a challenge"),
+    "services in a folder": ("deploy tiny.yaml --compose results", 2, "--compose = 'results': cannot be written (Is"),
+    "an artifact in a full folder": ("artifact tiny.yaml --out results", 2, "--out = 'results': not empty; allowed:"),
+    "an artifact in a file": ("artifact tiny.yaml --out mine.py", 2, "--out = 'mine.py': cannot be written (File ex"),
+    "pages of papers in a file": ("papers cpgt --pages mine.py", 2, "--pages = 'mine.py': cannot be written (File e"),
+    "a ledger in a folder": ("ledger uniform-mean --out results", 2, "--out = 'results': a folder; allowed: a file"),
 }  # fmt: skip
 """Words of a command, exit status, and what it prints."""
 AUDIT = "audit own.py -o rounds=2 --trials 50 --jobs 1 --out out"
@@ -368,6 +407,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("results/one/results.json").touch()
     Path("colons.yaml").write_text("root:x:0\n")
     damaged()
+    Path("loop").symlink_to("loop")
     for file, claimed in CLAIMS.items():
         Path(file).write_text(MINE + CLAIM.format(claimed))
     done = cli(*words.split(), ends=status, output=says)
@@ -387,6 +427,19 @@ def test_a_mistake_in_own_code_is_said_once_with_its_line(name, tmp_path, monkey
     assert sum(map(done.output.count, places)) == 1
     assert "interrupted" not in done.output
     assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("words", [["--out", ""], ["--out="]])
+def test_an_empty_name_is_not_the_folder_that_is_open(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.yaml").write_text(TINY)
+    cli("run", "tiny.yaml", *words, ends=2, output="--out = '': is empty; allowed: the name of a file or a folder")
+
+
+def test_a_page_whose_name_is_as_long_as_a_name_may_be_is_written(tmp_path):
+    with whole(tmp_path / ("x" * 255)) as draft:
+        draft.write_text("all of it")
+    assert [one.read_text() for one in tmp_path.iterdir()] == ["all of it"]
 
 
 @pytest.mark.parametrize("words", ["list", "list --json", "show private-descent", "challenge"])
