@@ -286,6 +286,8 @@ class FollowedCoins(Coins):
 
 def choose(coins: np.random.Generator, options: Sequence[int]) -> int:
     """One of the options, uniformly. Hand it on as it is: an audit then knows that it decides nothing else."""
+    if not len(options):
+        raise ProtocolError("choose(coins, []): there is nothing to choose from")
     return coins.choose(options) if isinstance(coins, Coins) else options[int(coins.integers(len(options)))]
 
 

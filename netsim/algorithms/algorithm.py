@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self, get_type_hints
 
 import numpy as np
 
+from netsim.arguments import check_types
 from netsim.arrays import Array, whole
 from netsim.bounds import LARGEST, Positive, Rounds
 from netsim.claims import Adjacency, Claim, Standpoint
@@ -82,6 +83,9 @@ class Stopping:
 
     activations: int | None = None
     per_agent: int | None = None
+
+    def __post_init__(self) -> None:
+        check_types(self)
 
     @property
     def walks(self) -> bool:

@@ -136,7 +136,7 @@ def _check_repeatable(sample: "Sample", agent: int, hypothesis: Hypothesis) -> N
     """Raise a `PrivacyError` where two replays of the same are not the same."""
     algorithm = sample.view.public.algorithm
     if why := unlike_itself(algorithm, lambda: sample.replayed(agent, hypothesis, "the hypothesis of before")):
-        raise PrivacyError(f"agent {agent}'s code does something else whenever it is replayed: {why}")
+        raise PrivacyError(f"agent {agent}'s code does something else when it is replayed again: {why}")
 
 
 def _same_releases(alone: Replayed, together: Replayed, one: slice) -> bool:
