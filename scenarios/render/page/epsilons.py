@@ -4,6 +4,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from scenarios.render.page.charts import HEIGHT, WIDTH
@@ -32,6 +33,7 @@ from scenarios.results.tree import AuditSummary
 _LANES = ("claimed", "exact", "audited")
 _BLOCK = 4.7  # lanes an algorithm takes, its name among them
 _LANE = 20  # pixels
+_SIZE = 11.5  # of a number beside its mark
 _WIDE, _NARROW = 860, 370  # pixels: drawn for a desk, and for a phone
 _KEY = (
     Entry("claimed: the paper's formula", ({"color": INK, "marker": "|", "linestyle": "none"},
@@ -174,17 +176,21 @@ class _Painter:
     def _beside(self, low: float, high: float, text: str) -> None:
         """The number of the exact lane beside its interval from `low` to `high`, or on it: where there is room, and
         the line of the claim does not cross it if that can be."""
-        first, last = self.plot.get_xlim()
-        needed, gap = (18 + 7 * len(text)) * self.pixel, 10 * self.pixel
+        width, gap = _wide_as(text) * self.pixel, 10 * self.pixel
         claim, middle = self.scale.at(self.row.claimed), self.row.estimate
         on = max(low, self.scale.at(middle)) if math.isfinite(middle) else low
-        outside = [high + gap, low - needed]
-        inside = [start for start in (*outside, on + gap, claim + gap) if first <= start <= last + gap - needed]
-        clear = [start for start in inside if not start < claim < start + needed]
-        start = (clear or inside or [on + gap])[0]
-        backed = not clear or start not in outside
-        at, side = (low - gap, "right") if start == outside[1] else (start, "left")
-        self._text(at, 2, text, ha=side, backed=backed)
+        outside = [high + gap, low - gap - width]
+        start, clear = self._room([*outside, on + gap, claim - gap - width, claim + gap], width)
+        self._text(start, 2, text, backed=not clear or start not in outside)
+
+    def _room(self, starts: Sequence[float], width: float) -> tuple[float, bool]:
+        """The first of these places for a text so wide that is inside the picture, and, if there is one, not on the
+        line of the claim; and whether it is neither."""
+        (first, last), claim = self.plot.get_xlim(), self.scale.at(self.row.claimed)
+        inside = [start for start in starts if first <= start <= last - width]
+        clear = [start for start in inside if not start - 3 * self.pixel < claim < start + width + 3 * self.pixel]
+        anywhere = [min(max(start, first), last - width) for start in starts if math.isfinite(start)]
+        return (clear or inside or anywhere)[0], bool(clear)
 
     def _audited(self) -> None:
         row, scale, y = self.row, self.scale, self.top + 3
@@ -196,14 +202,15 @@ class _Painter:
         self._arrow(at, at + 30 * self.pixel, 3, ORANGE)
         face = PAPER if row.audited == 0 else ORANGE
         self.plot.plot([at], [y], marker="s", color=ORANGE, markersize=7.5, markerfacecolor=face, mew=1.6)
-        if at - self.plot.get_xlim()[0] > 62 * self.pixel:
-            self._text(at - 10 * self.pixel, 3, at_least(row.audited), ha="right", backed=row.audited > row.claimed)
-        else:
-            self._text(at + 37 * self.pixel, 3, at_least(row.audited), backed=True)
+        text = at_least(row.audited)
+        width, gap = _wide_as(text) * self.pixel, 10 * self.pixel
+        beside = [at - gap - width, at + 37 * self.pixel]
+        start, clear = self._room([*beside, scale.at(row.claimed) - gap - width], width)
+        self._text(start, 3, text, backed=not clear or start != beside[0] or row.audited > row.claimed)
 
     # ── strokes ─────────────────────────────────────────────────────────────────────────────────────
     def _text(self, at: float, lane: int, text: str, *, backed: bool = False, **style: object) -> None:
-        look: Style = {"va": "center", "ha": "left", "fontsize": 11.5} | style
+        look: Style = {"va": "center", "ha": "left", "fontsize": _SIZE} | style
         if backed:
             look["bbox"] = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}
         self.plot.text(at, self.top + lane, text, **look)
@@ -212,6 +219,14 @@ class _Painter:
         y = self.top + lane
         look: Style = {"arrowstyle": "-|>,head_width=0.28,head_length=0.55", "shrinkA": 0, "shrinkB": 0}
         self.plot.annotate("", (end, y), (start, y), arrowprops=look | {"color": colour, "linewidth": width})
+
+
+@cache
+def _wide_as(text: str) -> float:
+    """Width of a text beside a mark, in pixels."""
+    from matplotlib.textpath import TextPath
+
+    return float(TextPath((0, 0), text, size=_SIZE).get_extents().width)
 
 
 # ── the evidence of the audits ──────────────────────────────────────────────────────────────────────────

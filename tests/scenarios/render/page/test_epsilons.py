@@ -4,6 +4,7 @@ import math
 import re
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from scenarios.render.page.epsilons import epsilons, loss_charts
 from scenarios.render.sentences import Finding
@@ -66,3 +67,22 @@ def test_an_infinite_epsilon_is_one_mark_and_an_open_interval_a_bar(lower, label
             (bar,) = bars
             assert (bar.xyann[0], bar.xy[0]) == pytest.approx((math.log10(0.385), end))
             assert marks == []
+
+
+@pytest.mark.parametrize("claimed", [0.5, 0.8, 1.0, 5.0])
+@pytest.mark.parametrize("audited", [0.0, 0.118, 0.884, 1.06, 5.3])
+@pytest.mark.parametrize(("lower", "upper"), [(0.257, 0.271), (1.23, math.inf), (5.1, 5.2)])
+def test_no_number_lies_over_the_line_of_the_claim_or_outside(claimed, audited, lower, upper):
+    interval = {"lower": lower, "estimate": lower, "upper": upper}
+    numbers = {"epsilon_exact": interval, "epsilon_audited": audited, "epsilon_claimed": claimed}
+    made = filled(AlgorithmResult, {"name": "plain", "audit": filled(AuditResult, numbers)})
+    chart = epsilons([("plain", made)], "")
+    for drawing in (chart.drawing, chart.narrow):
+        FigureCanvasAgg(drawing.figure).draw()
+        (axes,) = drawing.figure.axes
+        at = axes.transData.transform((math.log10(claimed), 0))[0]
+        for text in axes.texts:
+            box = text.get_window_extent()
+            if text.get_position()[1] in (2, 3) and text.get_text():
+                assert not box.x0 < at < box.x1, text.get_text()
+                assert axes.bbox.x0 - 1 <= box.x0 < box.x1 <= axes.bbox.x1 + 1, text.get_text()
