@@ -119,10 +119,11 @@ def nothing_of_data_kept(algorithm: Algorithm, run: Callable[[int], object]) -> 
 def unlike_itself(algorithm: Algorithm, replayed: Callable[[], Replayed]) -> str:
     """In what two replays of the same first differ, what usually does that, and what a replay changes; "" where they
     do not differ."""
+    step = algorithm.stopping().unit
     with _noted_lines() as lines:
-        first = _made(replayed())
+        first = _made(replayed(), step)
     before = kept(algorithm) | _generators()
-    second = _made(replayed())
+    second = _made(replayed(), step)
     pairs = zip_longest(first, second)
     apart = next(((one, other) for one, other in pairs if one is None or not one.same(other)), None)
     if apart is None:
@@ -164,14 +165,15 @@ class _Step:
         return f"{self.what}: {show(ours, 6)} once, {show(theirs, 6)} the next time"
 
 
-def _made(found: Replayed) -> list[_Step]:
-    """What a replay made, in order: each release where it was made, each field where it was sent."""
+def _made(found: Replayed, step: str) -> list[_Step]:
+    """What a replay made, in order: each release where it was made, each field where it was sent; `step` is a "round"
+    or an "activation"."""
     steps = list[tuple[int, int, _Step]]()
     for k, one in enumerate(found.releases):
-        what = f"what it privatizes at its activation {found.activation_of(one.made_before)}"
+        what = f"what it privatizes in its {step} {found.activation_of(one.made_before)}"
         steps.append((one.made_before, 0, _Step(("_explained", k), what, one.value)))
     for one in found.comparisons:
-        what = f"{one.name!r} of its message {one.message + 1}, at its activation {found.activation_of(one.message)}"
+        what = f"{one.name!r} of its message {one.message + 1}, in its {step} {found.activation_of(one.message)}"
         steps.append((one.message, 1, _Step(("_sent", one.message), what, one.predicted)))
     if found.departure is not None:
         end = found.departure.message

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, get_type_hints
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, get_type_hints
 
 import numpy as np
 
@@ -91,6 +91,11 @@ class Stopping:
     def walks(self) -> bool:
         """Whether the algorithm is a walk, counted in activations, and not in rounds."""
         return bool(self.activations or self.per_agent)
+
+    @property
+    def unit(self) -> Literal["round", "activation"]:
+        """One of what an agent does over and over: a round, or an activation of a walk."""
+        return "activation" if self.walks else "round"
 
     def check(self, first: int, agents: int) -> None:
         """Raise a `ScenarioError` unless the walk has an end, and a `first` holder that exists."""

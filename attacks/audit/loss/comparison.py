@@ -513,7 +513,8 @@ class Reproduced:
         sent = list(zip(mine.sendings, theirs.sendings, strict=False))
         drowned = _judge_where_they_differ(pairs)
         charges = [cost_and_shifts(a, b) for a, b in pairs]
-        leaks = Leaks(agent, replicas, mine, public.neighbors[agent])
+        step = public.algorithm.stopping().unit
+        leaks = Leaks(agent, replicas, mine, public.neighbors[agent], step)
         wire = self._coded(other, theirs, leaks, tossed)
         steps: list[Array] = []
         for a, b in pairs:

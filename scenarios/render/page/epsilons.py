@@ -5,8 +5,9 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
+from netsim.errors import a_or_an
 from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import (
     BLUE,
@@ -25,6 +26,7 @@ from scenarios.render.page.drawing import (
 from scenarios.render.sentences import Finding, moment, word
 from scenarios.results.audit import AuditResult
 from scenarios.results.budgets import LossBreakdown, LossPart, OverTime
+from scenarios.results.curves import step
 from scenarios.results.findings import Entry as Algorithm
 from scenarios.results.findings import judged
 from scenarios.results.numbers import MISSING, all_known, at_least, count, exact, known, show
@@ -226,7 +228,7 @@ def _wide_as(text: str) -> float:
     """Width of a text beside a mark, in pixels."""
     from matplotlib.textpath import TextPath
 
-    return float(TextPath((0, 0), text, size=_SIZE).get_extents().width)
+    return float(cast("Any", TextPath((0, 0), text, size=_SIZE)).get_extents().width)
 
 
 # ── the evidence of the audits ──────────────────────────────────────────────────────────────────────────
@@ -282,7 +284,7 @@ def loss_charts(one: Finding, name: str) -> list[Chart]:
         return []
     drawn = (
         _over_time(one.entry.over_time, f"{name}-time") if one.entry.over_time else None,
-        _bars(one.entry.audit, f"{name}-bars"),
+        _bars(one.entry.audit, step(one.entry), f"{name}-bars"),
     )
     return [chart for chart in drawn if chart is not None]
 
@@ -356,9 +358,9 @@ def _notes(time: OverTime) -> list[str]:
 
 
 # ── loss breakdown ───────────────────────────────────────────────────────────────────────────────────────────────
-def _bars(audit: AuditResult, name: str) -> Chart | None:
-    """Cost of each activation: mean over transcripts, and a line from the least to the most; ∞ where a field that no
-    noise protects is first sent."""
+def _bars(audit: AuditResult, step: str, name: str) -> Chart | None:
+    """Cost of each `step`, a round or an activation: mean over transcripts, and a line from the least to the most; ∞
+    where a field that no noise protects is first sent."""
     rows = [one for one in audit.loss_breakdown.activations if math.isfinite(one.cost[1])][:_BARS]
     last = rows[-1].activation if rows else _BARS
     bare = sorted({one.activation for one in audit.unprotected_fields if one.activation <= last})
@@ -378,19 +380,19 @@ def _bars(audit: AuditResult, name: str) -> Chart | None:
             if most > least and math.isfinite(most):
                 plot.plot([one.activation] * 2, [least, most], color=INK, linewidth=1.4)
         _whole(plot)
-        plot.set_xlabel("activations of the audited agent")
+        plot.set_xlabel(f"{step}s of the audited agent")
         plot.set_ylabel("cost of its releases")
         if covered:
             write_ticks(plot.yaxis)
             plot.grid(axis="y")
         else:
             plot.set_yticks([])
-        words = f"It is ∞ at activation {', '.join(map(count, bare))}, which nothing protects."
+        words = f"It is ∞ in {step} {', '.join(map(count, bare))}, which nothing protects."
         if not bare:
             most = max(rows, key=lambda one: one.cost[1])
-            words = f"The costliest is activation {count(most.activation)}, at {show(most.cost[1])} on average."
-        drawing = Drawing(name, f"Cost by activation. {words}", figure)
-    caption = "Cost of all releases of an activation: mean over transcripts, and a line from the least to the most."
+            words = f"The costliest is {step} {count(most.activation)}, at {show(most.cost[1])} on average."
+        drawing = Drawing(name, f"Cost by {step}. {words}", figure)
+    caption = f"Cost of all releases of {a_or_an(step)}: mean over transcripts, a line from the least to the most."
     fields = "Where a field that no noise protects is first sent it is ∞; what follows costs no more."
     return Chart("Where it is spent", drawing, (), (caption, fields) if bare else (caption,))
 
@@ -400,14 +402,14 @@ def costliest(parts: Sequence[P], most: int = ROWS) -> list[P]:
     return sorted(parts, key=lambda one: -1.0 if math.isnan(one.cost[1]) else one.cost[1], reverse=True)[:most]
 
 
-def released(one: LossBreakdown.ReleaseLoss) -> str:
-    """Where a release was made, and what carries it."""
+def released(one: LossBreakdown.ReleaseLoss, step: str) -> str:
+    """In which `step` a release was made, and what carries it."""
     where = one.where
     if where is None:
         return f"Release {one.release} (not the same in all transcripts)"
     if where.carriers:
         first = where.carriers[0]
-        return f"Activation {where.activation}: “{first.name}” to {', '.join(map(str, first.receivers))}"
+        return f"{step.capitalize()} {where.activation}: “{first.name}” to {', '.join(map(str, first.receivers))}"
     inside = where.inside
     out = f"inside “{inside.name}” of {inside.kind} {inside.number}" if inside else "not on the wire"
-    return f"Activation {where.activation}: release {one.release}, {out}"
+    return f"{step.capitalize()} {where.activation}: release {one.release}, {out}"

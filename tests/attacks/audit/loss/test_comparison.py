@@ -111,7 +111,7 @@ def test_code_that_draws_outside_its_node_is_told_from_that(draw, named, release
             node.broadcast(x=node.privatize(x, Laplace(1.0)) if released else x)
             node.estimate(x)
 
-    first = "what it privatizes at its activation 1" if released else "'x' of its message 1, at its activation 1"
+    first = "what it privatizes in its round 1" if released else "'x' of its message 1, in its round 1"
     with pytest.raises(PrivacyError) as caught:
         explained(Drawing())
     said = rf"agent 1's code does something else when it is replayed again: the first that differs is {first}: "
@@ -155,6 +155,7 @@ def test_a_message_that_one_world_alone_sends_is_unprotected(world):
     found = explained(OneMore(), 5, world)
     assert found.leaked.tolist() == [1.0] * 5
     assert found.uncovered.message == 1
+    assert "at its message 1 (round 1)" in found.uncovered.sentence
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,15 @@ def test_bars_have_the_infinity_of_an_unprotected_field(bare, shown, noisy):
         assert ("no noise protects" in " ".join(one.caption)) is (shown > 0)
 
 
+@pytest.mark.parametrize("unit", ["rounds", "activations"])
+def test_what_is_counted_has_the_word_of_the_algorithm(unit):
+    costs = {"loss_breakdown": {"activations": [{"activation": k, "cost": [0.1, 0.2, 0.3]} for k in (1, 2)]}}
+    parts = {"name": "one", "convergence": {"unit": unit}, "audit": filled(AuditResult, costs)}
+    (chart,) = loss_charts(Finding(filled(AlgorithmResult, parts)), "x")
+    assert f"{unit} of the audited agent" in chart.drawing.svg
+    assert f"Cost of all releases of a{'n' * (unit[0] == 'a')} {unit[:-1]}" in chart.caption[0]
+
+
 @pytest.mark.parametrize(("lower", "label"), [(math.inf, "∞"), (0.385, "0.385 … ∞")])
 def test_an_infinite_epsilon_is_one_mark_and_an_open_interval_a_bar(lower, label):
     interval = {"lower": lower, "estimate": math.inf, "upper": math.inf}
