@@ -211,6 +211,7 @@ def _budget(shown: Shown) -> Chart | None:
             style: Style = {"ha": "right", "va": "bottom", "fontsize": 10.5}
             plot.text(0.99, scale.at(*stated), "claimed", transform=plot.get_yaxis_transform(), **style)
         scale.set_up(plot)
+        whole(plot)
         plot.set_xlabel(f"{' or '.join(sorted(units))} of the audited agent")
         plot.set_ylabel("ε so far")
         last = "; ".join(f"{one.label}: {show(one.y[-1])}" for one in lines)
@@ -318,10 +319,18 @@ def errors(plot: Any, values: Sequence[float], floor: float = FLOOR) -> None:
     plot.grid(axis="y")
 
 
+def whole(plot: Any) -> None:
+    """Ticks of a horizontal axis that counts: at whole numbers alone."""
+    from matplotlib.ticker import MaxNLocator
+
+    plot.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
+
+
 def _across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
-    """The horizontal axis: logarithmic where some curves would be squashed to a tenth of it."""
+    """The horizontal axis, which counts: logarithmic where some curves would be squashed to a tenth of it."""
     ends = [max(curve) for curve in curves if curve]
     if not ends or max(ends) < 10 * min(ends) or min(ends) <= 1:
+        whole(plot)
         return
     plot.set_xscale("log")
     scale = Scale(0.0, math.log10(max(ends)) * 1.02, False, False)

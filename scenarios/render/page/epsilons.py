@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple, TypeVar, cast
 
 from netsim.errors import a_or_an
-from scenarios.render.page.charts import HEIGHT, WIDTH
+from scenarios.render.page.charts import HEIGHT, WIDTH, whole
 from scenarios.render.page.drawing import (
     BLUE,
     INK,
@@ -320,7 +320,7 @@ def _over_time(time: OverTime, name: str) -> Chart | None:
             plot.plot([time.exceeds_from], [scale.at(time.exceeds.exact)], markeredgewidth=0, **_EXCEEDED)
         if time.undefined_from is not None:
             plot.axvline(time.undefined_from, color=INK, linewidth=1, alpha=0.5, linestyle=(0, (2, 2)))
-        _whole(plot)
+        whole(plot)
         plot.set_xlabel("rounds" if time.unit == "rounds" else "activations of one agent (PLF)")
         plot.set_ylabel("ε by then")
         last = "; ".join(
@@ -334,13 +334,6 @@ def _over_time(time: OverTime, name: str) -> Chart | None:
         "confidence, not all of them together.",
     )
     return Chart("The three epsilons over time", drawing, _TIME_KEY, caption)
-
-
-def _whole(plot: Any) -> None:
-    """Ticks of a horizontal axis that counts: at whole numbers alone."""
-    from matplotlib.ticker import MaxNLocator
-
-    plot.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
 
 
 def _notes(time: OverTime) -> list[str]:
@@ -379,7 +372,7 @@ def _bars(audit: AuditResult, step: str, name: str) -> Chart | None:
             least, _, most = one.cost
             if most > least and math.isfinite(most):
                 plot.plot([one.activation] * 2, [least, most], color=INK, linewidth=1.4)
-        _whole(plot)
+        whole(plot)
         plot.set_xlabel(f"{step}s of the audited agent")
         plot.set_ylabel("cost of its releases")
         if covered:

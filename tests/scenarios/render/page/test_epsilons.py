@@ -6,6 +6,8 @@ import re
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from scenarios.render.page.charts import charts
+from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons, loss_charts
 from scenarios.render.sentences import Finding
 from scenarios.results.audit import AuditResult
@@ -22,11 +24,15 @@ def test_ticks_stand_at_whole_rounds(rounds):
         "claimed": {"count": at, "epsilon": [0.1 * k for k in at]},
         "exact": {"count": at, "estimate": [0.1 * k for k in at], "lower": [0.09 * k for k in at]},
     }
-    made = filled(AlgorithmResult, {"name": "one", "over_time": time, "audit": filled(AuditResult, {})})
-    texts = re.findall(r"<text[^>]*>([^<]*)</text>", loss_charts(Finding(made), "x")[0].drawing.svg)
-    ticks = texts[: texts.index("rounds")]
-    assert len(ticks) >= 2
-    assert all(tick.isdigit() for tick in ticks)
+    errors = {"unit": "rounds", "count": at, **{name: [1.0] * rounds for name in ("median", "low", "high")}}
+    errors |= {"final": 1.0, "replicas": 1}
+    parts = {"name": "one", "over_time": time, "audit": filled(AuditResult, {}), "convergence": errors}
+    made = filled(AlgorithmResult, parts)
+    for chart in (loss_charts(Finding(made), "x")[0], charts([(Finding(made), Series(0))], "the links")[0]):
+        texts = re.findall(r"<text[^>]*>([^<]*)</text>", chart.drawing.svg)
+        ticks = texts[: texts.index("rounds")]
+        assert len(ticks) >= 2
+        assert all(tick.replace(",", "").isdigit() for tick in ticks)
 
 
 @pytest.mark.parametrize(("bare", "shown"), [((), 0), ((2,), 1), ((2, 3), 2)])
