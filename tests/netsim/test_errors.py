@@ -27,6 +27,7 @@ def test_what_others_wrote_is_cut(error):
     ("made", "says"),
     [
         (lambda: Laplace(np.float64(-1)), "Laplace scale = -1.0: must"),
+        (lambda: Laplace("2"), "Laplace scale = '2' is a text; allowed: a number >= 0, or one for each replica"),
         (lambda: Gaussian(np.float32("nan")), "Gaussian stddev = nan: must"),
         (lambda: DiscreteGaussian(2.0, np.int64(0)), "DiscreteGaussian step = 0: must"),
         (lambda: UniformModulo(np.float64(10.5)), "modulus = 10.5: must be a whole number"),

@@ -202,6 +202,7 @@ def test_a_class_that_cannot_be_run_is_told_with_its_line(tmp_path, methods, say
         ("node.send(True, x=x)", "agent 0 sends to True, which is a truth value; allowed: the number of one neigh"),
         ("node.send(node.neighbors, x=x)", "agent 0 sends to (1, 3), which is a tuple; allowed: the number of o"),
         ("node.send(node.id, x=x)", "agent 0 sends to itself, which is not its neighbor; neighbors: (1, 3)"),
+        ("(await node.exchange(x=x))[0]", "agent 1 wants 0 of exchange 0, in which agent 0 sent ['x']"),
         ("choose(node.coins, [])", "choose(coins, []): there is nothing to choose from"),
         (
             "node.privatize(None, Laplace(1.0))",
@@ -222,6 +223,7 @@ def test_a_port_that_is_used_wrongly_says_how_it_is_used(tmp_path, line, says):
     with pytest.raises(ProtocolError) as caught:
         run(tmp_path, line)
     assert says in str(caught.value)
+    assert "began anew" not in str(caught.value)
     assert "sound.py:12" in "".join([str(caught.value), *caught.value.__notes__])
 
 
