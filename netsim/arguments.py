@@ -37,7 +37,9 @@ EXAMPLES = {
     "Dataset": 'load("digits") of netsim.problems',
     "DelayLaw": "ConstantDelay(0.01) of netsim.network.laws",
     "ExchangePolicy": "WAIT_FOR_ALL of netsim.network.links",
+    "Gaussian": "Gaussian(0.5) of netsim.mechanisms",
     "LinkLaw": "LinkLaw(loss=0.1) of netsim.network.links",
+    "Mechanism": "Laplace(0.5) of netsim.mechanisms",
     "NetworkSettings": "NetworkSettings(links=LinkLaw(loss=0.1)) of netsim.settings",
     "Objective": "netsim.objective(f, gradient, dimension, smoothness=L)",
     "Path": 'pathlib.Path("folder")',
@@ -286,6 +288,8 @@ def _wanted(form: Any) -> str:
         return f"a tuple ({text})" + (f", such as ({example.partition(' of ')[0]},)" if several and example else "")
     if Callable in (origin, form):
         return "a function"
+    if origin is np.ndarray:
+        return "an array"
     if not isinstance(form, type):
         return str(form).replace("typing.", "")
     name = form.__name__

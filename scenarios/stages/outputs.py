@@ -126,7 +126,8 @@ class TranscriptFiles:
             ]
             kept = [*kept, *zip(*named, strict=True)][-SHOWN:]
         return [
-            f"last recorded: t={time:g} s, {sender} → {receiver}, {kind} {number}, attempt {attempt}"
+            f"last recorded: t={time:g} s, {sender} → {receiver}, {kind}"
+            + (f" {number}, attempt {attempt}" if number >= 0 else "")  # an acknowledgement has none
             for time, sender, receiver, kind, number, attempt in kept
         ]
 

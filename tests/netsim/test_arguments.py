@@ -16,6 +16,7 @@ from netsim import Adjacency, Adversary, Claim, Gaussian, Laplace, Problem, Simu
 from netsim.adversary import Wiretaps
 from netsim.algorithms import Algorithm, Clip
 from netsim.errors import NetsimError, PrivacyError, ScenarioError
+from netsim.mechanisms import Mechanism
 from netsim.models.model import Regularizer
 from netsim.network.laws import ConstantDelay, DelayLaw
 from netsim.network.links import LinkLaw
@@ -251,7 +252,13 @@ SKETCHED = {"ActiveAdversary", "Adjacency", "Algorithm", "Objective"}
 """What has an example with names of the reader's own, or words."""
 
 
-PROTOCOLS = {"DelayLaw": DelayLaw, "Regularizer": Regularizer, "Schedule": Schedule, "Wiretaps": Wiretaps}
+PROTOCOLS = {
+    "DelayLaw": DelayLaw,
+    "Mechanism": Mechanism,
+    "Regularizer": Regularizer,
+    "Schedule": Schedule,
+    "Wiretaps": Wiretaps,
+}
 
 
 @pytest.mark.parametrize("name", sorted({*netsim.arguments.EXAMPLES} - SKETCHED))

@@ -315,13 +315,13 @@ OWN = {
     "a field that nobody sent": ('.mix("x")', '.mix("y")', 70, "wants its own 'y' of exchange 0"),
     "a shape": ("estimate(x)", "estimate(x[:, :1])", 70, "estimates 'x' of type float64 and shape (1, 1)"),
     "an agent far away": (_MIXED, f"node.send(99, x=x); {_MIXED}", 70, "which is not its neighbor; neighbors: "),
-    "a text": (_SENT, 'await node.exchange(z="hi")', 70, "sends 'z' of type str"),
-    "a number": (_SENT, "await node.exchange(z=3.0)", 70, "sends 'z' of type float and shape none"),
+    "a text": (_SENT, 'await node.exchange(z="hi")', 70, "sends 'z' = 'hi', which is a text; every"),
+    "a number": (_SENT, "await node.exchange(z=3.0)", 70, "sends 'z' = 3.0, which is a float; every"),
     "a number to privatize": (
         _MIXED,
         f"node.privatize(1.0, Laplace(1.0)); {_MIXED}",
         70,
-        ": 1.0 is no array; it is node.privatize(value, mechanism, ",
+        ": value is a float; allowed: an array; it is node.privatize(value, mechanism, ",
     ),
     "a batch of more than there is": (
         _MIXED,
