@@ -66,7 +66,7 @@ def standing(folder: Path, scenario: Scenario, verb: str, way: str = "--replace"
         raise ScenarioError("folder", str(folder), "is a file", "a folder to write to")
     for name in (MANIFEST, RESULTS, PAGE):
         if (folder / name).is_dir():
-            raise ScenarioError("folder", str(folder / name), "is a folder, where a file is written", "another folder")
+            raise _kept(folder, f"has a folder {name}, where a file is written", "its removal")
     if not (folder / RESULTS).is_file():
         return None
     try:
