@@ -23,7 +23,7 @@ from typing import (
 
 import numpy as np
 
-from netsim.errors import ScenarioError, a_or_an, together, what
+from netsim.errors import ScenarioError, a_or_an, meant, together, what
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,7 +37,9 @@ EXAMPLES = {
     "Dataset": 'load("digits") of netsim.problems',
     "DelayLaw": "ConstantDelay(0.01) of netsim.network.laws",
     "ExchangePolicy": "WAIT_FOR_ALL of netsim.network.links",
+    "Gaussian": "Gaussian(0.5) of netsim.mechanisms",
     "LinkLaw": "LinkLaw(loss=0.1) of netsim.network.links",
+    "Mechanism": "Laplace(0.5) of netsim.mechanisms",
     "NetworkSettings": "NetworkSettings(links=LinkLaw(loss=0.1)) of netsim.settings",
     "Objective": "netsim.objective(f, gradient, dimension, smoothness=L)",
     "Path": 'pathlib.Path("folder")',
@@ -77,21 +79,25 @@ def check_types(made: object, *, arrays: bool = False) -> None:
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, which raises a `ScenarioError` for arguments of other types than annotated."""
+    """The function, which raises a `ScenarioError` for arguments of other types than annotated, and for one of a name
+    that it does not have."""
     parameters = inspect.signature(function)
+    single = {name for name, one in parameters.parameters.items() if one.kind not in _MANY}
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         hints = _hints(function)
         try:
             given = parameters.bind(*args, **kwargs).arguments
-        except TypeError:  # Python says it in its own words
-            return function(*args, **kwargs)
+        except TypeError:
+            if wrong := [one for name, value in kwargs.items() for one in _no_argument(function, name, value)]:
+                raise together(wrong) from None
+            return function(*args, **kwargs)  # Python says it in its own words
         defaults = {name: one.default for name, one in parameters.parameters.items()}
         wrong = [
             mistake
             for name, value in given.items()
-            if name in hints and value is not defaults[name]
+            if name in hints and name in single and value is not defaults[name]
             for mistake in _mistakes(name, value, hints[name], arrays=False)
         ]
         if wrong:
@@ -99,6 +105,23 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return call
+
+
+_MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _no_argument(function: Callable[..., object], name: str, value: object) -> list[ScenarioError]:
+    """The mistake of a keyword that a function does not have; none where it has it."""
+    parameters = inspect.signature(function).parameters
+    known = [one for one, of in parameters.items() if of.kind not in (*_MANY, inspect.Parameter.POSITIONAL_ONLY)]
+    if name in known:
+        return []
+    label = getattr(function, "__name__", "")
+    if name in parameters:
+        several = cast("Sequence[object]", value) if _is_list(value) else [value]
+        return [ScenarioError(name, value, "no name", f"{label}(…, {', '.join(map(repr, several))}): without a name")]
+    several = [f"*{one}" for one, of in parameters.items() if of.kind is of.VAR_POSITIONAL]
+    return [ScenarioError(name, value, f"no argument of {label}{meant(name, known)}", ", ".join([*known, *several]))]
 
 
 def expect(value: object, field: str, hint: Any) -> None:
@@ -129,8 +152,15 @@ def _mistakes(field: str, value: object, hint: Any, arrays: bool) -> list[Scenar
         found = [one for name, entry, of in inside or () for one in _mistakes(f"{field}{name}", entry, of, arrays)]
         if found:
             return found[:1]
-    why = "not an integer" if _forms(hint) == [int] else what(value)
+    why = "not an integer" if _forms(hint) == [int] else what(value) + _as_list(value, hint)
     return [ScenarioError(field, value, why, ", or ".join(dict.fromkeys(map(_wanted, _forms(hint)))))]
+
+
+def _as_list(value: object, hint: Any) -> str:
+    """A question that offers a list of one, where a text or a number is an entry of the list that is wanted."""
+    lists = [form for form in _forms(hint) if get_origin(form) in (tuple, Sequence, list)]
+    alone = isinstance(value, str | Real) and any(_test(form, arrays=False)([value]) for form in lists)
+    return f"; did you mean [{value!r}]?" if alone else ""
 
 
 def _forms(hint: Any) -> list[Any]:
@@ -258,6 +288,8 @@ def _wanted(form: Any) -> str:
         return f"a tuple ({text})" + (f", such as ({example.partition(' of ')[0]},)" if several and example else "")
     if Callable in (origin, form):
         return "a function"
+    if origin is np.ndarray:
+        return "an array"
     if not isinstance(form, type):
         return str(form).replace("typing.", "")
     name = form.__name__

@@ -6,6 +6,7 @@ import re
 import reprlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
@@ -14,11 +15,18 @@ QUOTED = 200
 _QUOTATION = rf"(?<![^\s=(\[:,])(?P<quote>['\"])(?:(?!(?P=quote)).){{{QUOTED},}}(?P=quote)"
 _LONG = re.compile(rf"{_QUOTATION}|[^\s'\"]{{{QUOTED + 1},}}", re.DOTALL)
 """A quotation, or a word, that is longer."""
+_OF_NUMPY = re.compile(r"\bnp\.(?:[a-z]+\d*_?\(([^()]*)\)|(True|False)_\b)")
+"""A number or text as NumPy writes it: np.float64(0.5)."""
 
 
 def brief(text: str) -> str:
     """A message with texts in quotes, and words without a space, cut at `QUOTED` characters."""
     return _LONG.sub(lambda found: found[0][: QUOTED + 1] + "…", text)
+
+
+def pythons(text: str) -> str:
+    """A message in which a number of NumPy's is written as Python's."""
+    return _OF_NUMPY.sub(r"\1\2", text) if "np." in text else text
 
 
 def short(value: object) -> bool | int | float | str | None:
@@ -29,8 +37,10 @@ def short(value: object) -> bool | int | float | str | None:
 
 
 def meant(written: str, known: Iterable[str]) -> str:
-    """The end of a message about a name that is none of these: the nearest, if one is near."""
-    return did_you_mean(difflib.get_close_matches(written, [*known], n=1))
+    """The end of a message about a name that is none of these: the nearest, if one is near. Names that begin with _
+    are nobody's business who did not write one."""
+    public = [one for one in known if written.startswith("_") or not one.startswith("_")]
+    return did_you_mean(difflib.get_close_matches(written, public, n=1))
 
 
 def did_you_mean(names: Sequence[str]) -> str:
@@ -84,7 +94,10 @@ def a_or_an(noun: str) -> str:
 
 
 class NetsimError(Exception):
-    """The root: catch this to catch everything netsim raises on purpose."""
+    """The root: catch this to catch everything netsim raises on purpose. Numbers of NumPy's read as Python's."""
+
+    def __str__(self) -> str:
+        return pythons(super().__str__())
 
 
 @dataclass(eq=False)
@@ -108,13 +121,14 @@ class ScenarioError(NetsimError):
 
     def sentence(self) -> str:
         """This one mistake, in a line."""
-        place = f"{self.file}:{self.line}: " if self.file and self.line is not None else ""
-        said = brief(f"{self.problem}; allowed: {self.allowed}" if self.allowed else self.problem)
+        place = f"{self.file}{'' if self.line is None else f':{self.line}'}: " if self.file else ""
+        said = brief(pythons(f"{self.problem}; allowed: {self.allowed}" if self.allowed else self.problem))
         if place and self.field == "file" and self.value == self.file:
             return f"{place}{said}"
         absent = self.value is None and self.problem.startswith("missing")
         value: object = getattr(self.value, "tolist", lambda: self.value)()  # a number of NumPy's reads as Python's
-        return f"{place}{brief(self.field)}{'' if absent else f' = {_SHORT.repr(value)}'}: {said}"
+        value = str(value) if isinstance(value, PurePath) else value
+        return f"{place}{brief(self.field)}{'' if absent else f' = {pythons(_SHORT.repr(value))}'}: {said}"
 
     def each(self) -> "tuple[ScenarioError, ...]":
         """This mistake and all others that were found with it, each by itself."""

@@ -202,7 +202,8 @@ class Metrics(Shown):
         You get a `ProtocolError` where nobody ever called `Node.estimate`.
         """
         if not self.errors:
-            raise ProtocolError("no agent ever called `node.estimate`: there is no round to measure")
+            why = "no agent ever called `node.estimate`: there is no round to measure; call it last in each"
+            raise ProtocolError(why)
         return self.relative_errors()[self.closings(agents)].max(axis=0)
 
     def finish(self) -> None:

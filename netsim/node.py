@@ -56,9 +56,10 @@ class Exchange:
         except KeyError:
             both = zip(self._node.neighbors, self._messages, strict=True)
             other, message = next((j, message) for j, message in both if name not in message.values)
+            why = ": agents that began anew or took another branch are at other ones"
             raise ProtocolError(
                 f"agent {self._node.id} wants {name!r} of exchange {self._sent.number}, in which agent {other} sent "
-                f"{sorted(message.values)}: agents that began anew or took another branch are at other ones"
+                f"{sorted(message.values)}{why if name in self._sent.values else ''}"
             ) from None
 
     def __getitem__(self, name: str) -> dict[int, Array]:
@@ -286,6 +287,8 @@ class FollowedCoins(Coins):
 
 def choose(coins: np.random.Generator, options: Sequence[int]) -> int:
     """One of the options, uniformly. Hand it on as it is: an audit then knows that it decides nothing else."""
+    if not len(options):
+        raise ProtocolError("choose(coins, []): there is nothing to choose from")
     return coins.choose(options) if isinstance(coins, Coins) else options[int(coins.integers(len(options)))]
 
 

@@ -12,32 +12,37 @@ import reprlib
 import sysconfig
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, FrozenInstanceError, fields, is_dataclass, replace
 from functools import cache
 from numbers import Real
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
 from netsim.algorithms.algorithm import Algorithm
-from netsim.arguments import check_types
+from netsim.arguments import check_types, expect
 from netsim.claims import Claim
-from netsim.errors import NetsimError, ProtocolError, ScenarioError, meant, what
-from netsim.node import Node
+from netsim.errors import NetsimError, ProtocolError, ScenarioError, did_you_mean, near, what
+from netsim.node import Exchange, Node
 
 PACKAGE = Path(__file__).parent
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 OFFERED = frozenset(name for name, value in vars(Node).items() if inspect.iscoroutinefunction(value))
 """What a node offers that has to be awaited."""
+_PORT = sorted(name for name in vars(Node) if not name.startswith("_"))
 RUN = "async def run(self, node)"
 CLAIM = "def claim(self, adjacency, setting, delta): return Claim(epsilon, delta, 'Theorem 1', adjacency, 'l1')"
 """The form of what a class may define."""
+_RAISE = "raise netsim.errors.ScenarioError('step', self.step, 'too large', '< 1')"
+"""How `check` says that a parameter is wrong."""
 A_CLAIM = "a netsim.claims.Claim (its ε, δ, source, adjacency, norm), or None"
 """What `claim` returns."""
+_OF_DATACLASSES = {("<string>", name) for name in ("__init__", "__setattr__", "__delattr__")}
+"""Files and names of the methods that dataclasses write."""
 Step = tuple[FrameType, int]
 
 
@@ -59,7 +64,7 @@ def is_own(file: str) -> bool:
 def _steps(error: BaseException) -> list[Step]:
     """Frames that an error came through, and their lines, the outermost first; what dataclasses write is left out."""
     found = list(traceback.walk_tb(error.__traceback__))
-    return [(f, line) for f, line in found if (f.f_code.co_filename, f.f_code.co_name) != ("<string>", "__init__")]
+    return [(f, line) for f, line in found if (f.f_code.co_filename, f.f_code.co_name) not in _OF_DATACLASSES]
 
 
 def _last_own(error: BaseException) -> Step | None:
@@ -78,9 +83,10 @@ def stated(algorithm: object, name: str, *facts: object) -> Any:
     """What a method of an algorithm returns that only computes, such as `claim`.
 
     An error of somebody's own code in it is a `ScenarioError` with its file and line, which says the class, the
-    method and what went wrong; so is `async def`. Another error of netsim's is as it is: a refusal with a reason.
+    method and what went wrong; so are `async def` and a change of a parameter. Another error of netsim's is as it is:
+    a refusal with a reason.
     """
-    label = type(algorithm).__name__
+    label, before = type(algorithm).__name__, _parameters(algorithm)
     try:
         found = getattr(algorithm, name)(*facts)
     except (Exception, SystemExit) as error:
@@ -101,14 +107,39 @@ def stated(algorithm: object, name: str, *facts: object) -> Any:
         why = f"{type(error).__name__}: {error}{_as_set(algorithm, of_numbers)}"
         if of_numbers and name.startswith("claim") and facts and facts[-1] == 0:
             why += " with delta = 0: return None there, or hand it a delta > 0"
-        # code that was called as it has to be, and whose numbers are wrong, is no matter of its form
-        allowed = A_CLAIM if of_numbers and name.startswith("claim") else _form_of(name)
-        raise ScenarioError(f"{name}()", label, why, allowed, *place) from error
+        raise ScenarioError(f"{name}()", label, why, _remedy(error, name, in_it=own is not None), *place) from error
     if inspect.iscoroutine(found):
         found.close()
         why = "is a coroutine: `def`, and not `async def`"
         raise ScenarioError(f"{name}()", label, why, _form_of(name), *_defined(algorithm, name))
+    for field, value in _parameters(algorithm).items():
+        if value is not before[field]:
+            why = f"changes the parameter {field} from {reprlib.repr(before[field])} to {reprlib.repr(value)}"
+            raise ScenarioError(f"{name}()", label, f"{why}: it is public and fixed", "", *_defined(algorithm, name))
     return found
+
+
+def checked(algorithm: object, *facts: object) -> None:
+    """Call its `check`, which raises for what is wrong. You get a `ScenarioError` where it returns that instead."""
+    if (found := stated(algorithm, "check", *facts)) is not None:
+        why = "what it returns says nothing: it raises where a parameter is wrong"
+        raise ScenarioError("check()", found, why, _RAISE, *_defined(algorithm, "check"))
+
+
+def _remedy(error: BaseException, name: str, *, in_it: bool) -> str:
+    """What to write in place of what failed. Code that was called as it has to be, and whose numbers are wrong, is no
+    matter of its form."""
+    if isinstance(error, FrozenInstanceError):
+        return "a variable of its own: parameters are fixed"
+    if in_it and not isinstance(error, TypeError) and name == "check":
+        return _RAISE
+    of_numbers = isinstance(error, ArithmeticError | ValueError)
+    return A_CLAIM if of_numbers and name.startswith("claim") else _form_of(name)
+
+
+def _parameters(algorithm: object) -> dict[str, object]:
+    known: tuple[Field[Any], ...] = fields(algorithm) if is_dataclass(algorithm) else ()
+    return {one.name: getattr(algorithm, one.name, MISSING) for one in known}
 
 
 def claimed(algorithm: object, name: str, *facts: object) -> Claim | None:
@@ -129,7 +160,8 @@ def _as_set(algorithm: object, from_numbers: bool) -> str:
 
 
 def _form_of(name: str) -> str:
-    return CLAIM if name == "claim" else f"def {name}{inspect.signature(getattr(Algorithm, name))}"
+    names = ", ".join(inspect.signature(getattr(Algorithm, name)).parameters)
+    return CLAIM if name == "claim" else f"def {name}({names})"
 
 
 def _code_of(of: object, name: str) -> CodeType | None:
@@ -147,13 +179,16 @@ def _defined(of: object, name: str) -> tuple[str | None, int | None]:
 
 def check_own(algorithm: Algorithm) -> None:
     """Raise a `ScenarioError` for an algorithm that cannot be run: parameters of other types than annotated, a `run`
-    that does not take a node, and a message that is made and never sent, for want of an `await`."""
+    that does not take a node, a message that is made and never sent, for want of an `await`, and what is private to
+    a node."""
     check_types(algorithm, arrays=True)
     if why := _unfit(type(algorithm)):
         raise ScenarioError("run", type(algorithm).__name__, why, RUN, *_defined(algorithm, "run"))
     for name, file, line, call in _thrown_away(type(algorithm)):
-        why = f"is an `await` missing? {call}(...) is a coroutine, and nothing happens"
-        raise ScenarioError(name, type(algorithm).__name__, why, f"await {call}(...)", Path(file).name, line)
+        why, allowed = f"is an `await` missing? {call}(...) is a coroutine, and nothing happens", f"await {call}(...)"
+        if call.rpartition(".")[2].startswith("_"):
+            why, allowed = f"{call} is no part of a node, but of how one is made", f"of a node: {', '.join(_PORT)}"
+        raise ScenarioError(name, type(algorithm).__name__, why, allowed, Path(file).name, line)
 
 
 @cache
@@ -193,10 +228,13 @@ def explained(error: BaseException, port: type) -> BaseException:
         why = _misused(error, port, call)
         if why:
             found = ProtocolError(f"{_place(own)}: {why}")
-            found.__cause__, found.__notes__ = error, [*getattr(error, "__notes__", []), *([hint] if hint else [])]
+            found.__notes__ = [*getattr(error, "__notes__", []), *([hint] if hint else [])]
+            found.__cause__ = None if isinstance(error, AttributeError) else error  # Python suggests private names
             return found.with_traceback(error.__traceback__)
     if "'await' expression" in str(error):
         hint = f"{_place(own)}: an `await` too many? Only {', '.join(sorted(OFFERED))} are awaited"
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        hint = f"{_place(own)}: what was sent, received or privatized stays as it is: x = x + 1 is a new array"
     if isinstance(error, ScenarioError) and error.file is None and not error.others and not hint:
         error.file, error.line = Path(own[0].f_code.co_filename).name, own[1]
     elif isinstance(error, NetsimError) and _place(own) not in str(error) and not hint:
@@ -205,6 +243,13 @@ def explained(error: BaseException, port: type) -> BaseException:
     if hint:
         error.add_note(hint)
     return error
+
+
+def own_line(frame: FrameType | None) -> str:
+    """File and line of the innermost code of somebody's own that a frame was called from; "" where there is none."""
+    while frame is not None and not is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return "" if frame is None else _place((frame, frame.f_lineno))
 
 
 def waits_at(coroutine: object) -> str:
@@ -225,10 +270,12 @@ def _is_port(frame: FrameType, port: type) -> bool:
 
 def _misused(error: Exception, port: type, call: Step | None) -> str:
     """How the port was used wrongly, where it was."""
-    if isinstance(error, AttributeError) and isinstance(error.obj, port) and error.name and call is None:
-        offered = sorted(name for name in vars(Node) if not name.startswith("_"))
-        return f"a node has no {error.name!r}{meant(error.name, offered)}; it has {', '.join(offered)}"
-    if isinstance(error, TypeError | AttributeError) and call is None and "'Message' object" in str(error):
+    if isinstance(error, AttributeError) and isinstance(error.obj, (port, Exchange)) and error.name and call is None:
+        is_node = isinstance(error.obj, port)
+        has = _PORT if is_node else [name for name in vars(Exchange) if not name.startswith("_")]
+        whose, wanted = "a node" if is_node else "what node.exchange gave", did_you_mean(near(error.name, has, 1))
+        return f"{whose} has no {error.name!r}{wanted}; it has {', '.join(has)}"
+    if isinstance(error, TypeError | AttributeError) and call is None and re.search("'?Message'? object", str(error)):
         named = "message.values['x'] is the array that was sent as x=..., message.sender the agent that sent it"
         return f"{error}. It is what node.receive() gave: {named}"
     if isinstance(error, TypeError) and call is None and str(error).startswith(f"{port.__name__}."):
@@ -242,10 +289,24 @@ def _misused(error: Exception, port: type, call: Step | None) -> str:
     taken = [one for one in inspect.signature(getattr(port, name)).parameters.values() if one.name != "self"]
     given = [(one, frame.f_locals.get(one.name)) for one in taken]
     shown = ", ".join(f"{one.name} {_described(value)}" for one, value in given if value is not one.default)
-    why = f"{type(error).__name__}: {error}"
-    if isinstance(error, AttributeError) and hasattr(np.ndarray, error.name or ""):
-        why = f"{reprlib.repr(error.obj)} is no array"
+    why = _unsuited(frame.f_locals["self"], name, given) or f"{type(error).__name__}: {error}"
     return f"node.{name} was given {shown}: {why}; it is {_form(name)}"
+
+
+def _unsuited(node: Node, name: str, given: Sequence[tuple[inspect.Parameter, object]]) -> str:
+    """Which argument of a node's method is not what the method takes; "" where all are."""
+    hints = get_type_hints(getattr(Node, name))
+    for one, value in given:
+        if one.kind is one.VAR_KEYWORD or one.name not in hints or value is one.default:
+            continue
+        try:
+            expect(value, one.name, hints[one.name])
+        except ScenarioError as error:
+            return f"{one.name} {error.problem}; allowed: {error.allowed}"
+        shape = node.replicas, node.dimension
+        if isinstance(value, np.ndarray) and value.shape != shape:  # pyright: ignore[reportUnknownMemberType]
+            return f"(replicas, dimension) = {shape}"
+    return ""
 
 
 def _form(name: str) -> str:
@@ -323,7 +384,8 @@ def await_hint(error: BaseException) -> str:
 @cache
 def _thrown_away(kind: type) -> list[tuple[str, str, int, str]]:
     """Calls of a node's coroutines in the methods of somebody's own class that are statements of their own, without
-    `await`: method, file, line, and what is called. Python only warns of these, at a time of its own."""
+    `await`: method, file, line, and what is called. Python only warns of these, at a time of its own. And private
+    names of a node."""
     found: list[tuple[str, str, int, str]] = []
     for method in (value for one in kind.__mro__ for value in vars(one).values()):
         code = getattr(method, "__code__", None)
@@ -341,7 +403,7 @@ def _thrown_away(kind: type) -> list[tuple[str, str, int, str]]:
 
 
 def _bare_calls(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[int, str]]:
-    """Line and name of each such call on an argument of the function that is a node by its name or annotation."""
+    """Line and name of each such call, or private name, of an argument that is a node by its name or annotation."""
     given = [(one.arg, "" if one.annotation is None else ast.unparse(one.annotation)) for one in function.args.args]
     nodes = {name for name, kind in given if name == "node" or "Node" in kind}
     nodes |= {name for name, _ in given[1:2] if function.name == "run"}
@@ -349,6 +411,8 @@ def _bare_calls(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tu
         call = one.value.func if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) else None
         if isinstance(call, ast.Attribute) and call.attr in OFFERED and ast.unparse(call.value) in nodes:
             yield call.lineno, ast.unparse(call)
+        if isinstance(one, ast.Attribute) and one.attr.startswith("_") and ast.unparse(one.value) in nodes:
+            yield one.lineno, ast.unparse(one)
 
 
 def _forgotten_call(text: str, line: int) -> ast.Call | None:

@@ -31,6 +31,7 @@ from netsim.node import Backend, Computed, Device
 from netsim.own import (
     await_hint,
     check_own,
+    checked,
     claimed,
     close_coroutines,
     explained,
@@ -614,7 +615,7 @@ class Simulation:
         try:
             check_own(self.algorithm)
             expect(stated(self.algorithm, "stopping"), "stopping()", Stopping)
-            stated(self.algorithm, "check", self.setting(0))
+            checked(self.algorithm, self.setting(0))
         except ScenarioError as error:
             raise error.under("algorithm") from None
         if self.backend not in get_args(Backend):

@@ -21,23 +21,39 @@ found = netsim.audit(Mine(rounds=20), 1.0)  # ε = 1 is claimed of a whole run; 
 What they need is loaded when they are used.
 """
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
     from netsim.algorithms import Algorithm
     from netsim.simulation import Run
-    from scenarios.files.models import dump
     from scenarios.render.page.drawing import Chart
     from scenarios.results.tree import Results
     from scenarios.schema.scenario import Scenario
     from scenarios.stages.notebook import OwnAudit
 
 __all__ = ["Scenario", "audit", "dump", "load", "plot", "run"]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
+def _checked(function: Callable[P, R]) -> Callable[P, R]:
+    """`netsim.arguments.checked`, loaded when it is called."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        from netsim.arguments import checked
+
+        return checked(function)(*args, **kwargs)
+
+    return call
+
+
+@_checked
 def load(source: str | Path, *options: str) -> "Scenario":
     """A scenario: a shipped one by its name, a file by its path, or YAML itself (text with a line break).
 
@@ -52,30 +68,52 @@ def load(source: str | Path, *options: str) -> "Scenario":
         return load_scenario(source, options).scenario
 
 
+@_checked
+def dump(scenario: "Scenario", full: bool = False) -> str:
+    """YAML that `load` reads as the same scenario; `full`: with every default. Fields are in the schema's order."""
+    from netsim.errors import ScenarioError, what
+    from scenarios.files.models import dump as written
+    from scenarios.schema.spec import Model
+
+    if not isinstance(cast("object", scenario), Model):
+        raise ScenarioError("scenario", scenario, what(scenario), "a Scenario, or a part of one")
+    return written(scenario, full)
+
+
+@_checked
 def run(
     scenario: "Scenario | str | Path",
     folder: str | Path | None = None,
     *,
     options: Sequence[str] = (),
+    replace: bool = False,
     jobs: int = 1,
     page: bool = True,
 ) -> "Results":
     """Run a scenario, as ``netsim run`` does, with its variants if it has some; returns what results.json holds.
 
     `scenario` may be what `load` reads. `folder`: new or empty, or one with results of a scenario of the same
-    name, which are replaced; results/NAME/DATE-TIME if not given. `jobs` processes (−1: one per core) share an
-    audit's simulations, with the same numbers. Without `page`, results.json is there, but no report.html, figures or
-    tables. You get a `ScenarioError` for wrong input.
+    name; results/NAME/DATE-TIME if not given. Finished results are not replaced without `replace`: of the very same
+    scenario they are returned, for a run would repeat them; of another seed, or other fields, code or versions they
+    are an error. `jobs` processes (−1: one per core) share an audit's simulations, with the same numbers. Without
+    `page`, results.json is there, but no report.html, figures or tables. You get a `ScenarioError` for wrong input.
     """
     from netsim.arguments import expect
+    from netsim.errors import ScenarioError
+    from netsim.files import path_of
+    from netsim.memory import check_jobs
     from scenarios.schema.scenario import Scenario as Kind
-    from scenarios.stages.study import run_study
+    from scenarios.stages.study import finished, run_study
 
     expect(scenario, "scenario", str | Path | Kind)
+    check_jobs(jobs)
+    if folder == "":
+        raise ScenarioError("folder", "", "is empty", "the name of a folder; '.' is this one, None a new one")
     chosen = load(scenario, *options) if isinstance(scenario, str | Path) else scenario.with_options(*options)
     place = Path("results") / chosen.name / datetime.now().strftime("%Y%m%d-%H%M%S")
-    place = place if folder is None else Path(folder)
-    return run_study(chosen, place, jobs=jobs, page=page).at(place)
+    place = path_of(place if folder is None else Path(folder), "folder")
+    there = None if replace else finished(place, chosen, "run", way="replace=True", page=page)
+    return (there or run_study(chosen, place, jobs=jobs, page=page)).at(place)
 
 
 def audit(
@@ -105,6 +143,7 @@ def audit(
     )
 
 
+@_checked
 def plot(found: "Run | Results", title: str | None = None) -> "Chart":
     """A figure as the page draws it: of a run its relative error, of results the first one or that of this title.
 
@@ -120,11 +159,7 @@ def __getattr__(name: str) -> Any:
         from scenarios.schema.scenario import Scenario
 
         return Scenario
-    if name == "dump":
-        from scenarios.files.models import dump
-
-        return dump
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

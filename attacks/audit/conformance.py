@@ -86,18 +86,19 @@ def conformance(
             why = "what its data add to its messages has another size than the algorithm's"
         return Conformance(agent, False, f"{why} ({shown}, {numbers} numbers)", sent, numbers, p)
     if found.departure is not None:
-        before = f"the {sent} sent before that are the algorithm's" if sent else "nothing was sent before that"
+        found_so_far = f"the {sent} sent before that were not found to deviate"
+        before = found_so_far if sent else "nothing was sent before that"
         why = f"after that its messages depend on private coins, which nobody else knows; {before}"
         return Conformance(agent, None, why, sent, numbers, p)
     if not numbers:
-        return Conformance(agent, True, "every message is the algorithm's", sent)
+        return Conformance(agent, True, "every message is what the algorithm sends, up to rounding", sent)
     detects = size.detects(ALPHA / len(check.p_values))
     return Conformance(agent, True, _as_far_as(detects), sent, numbers, p, detects)
 
 
 def _as_far_as(detects: float | None) -> str:
     """What the tests of the noise say, and what they would not have found."""
-    found = "its messages, and the law of its noise, are the algorithm's"
+    found = "its messages are what the algorithm sends, up to noise of which no test finds another law"
     if detects is None:
         return f"{found}; another size of what its data add to them would not have been found"
     times = show(detects)

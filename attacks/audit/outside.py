@@ -7,24 +7,32 @@ where replays change it. Imports, warnings, and files of the installation are no
 objective does is the problem's. Reading the computer's clock or its environment raises no event.
 """
 
+import dis
 import pickle
 import random
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from inspect import currentframe
-from itertools import islice
+from itertools import islice, zip_longest
 from os import PathLike, fsdecode
-from types import FrameType
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
 from typing import Any, cast
 
 import numpy as np
 
 from attacks.audit.memory import OURS, emptied, kept, places, saved, written
-from attacks.replay import Replayed
+from attacks.replay import Replayed, bits
+from attacks.replay.recorded import RecordedNode
 from netsim.algorithms import Algorithm
+from netsim.arrays import Array
 from netsim.errors import PrivacyError
+from netsim.own import is_own, own_line
+from netsim.shown import show
 
 _EVENTS = (
     "_thread.", "ctypes.", "fcntl.", "ftplib.", "glob.", "http.", "mmap.", "open", "os.", "pathlib.", "shutil.",
@@ -109,22 +117,120 @@ def nothing_of_data_kept(algorithm: Algorithm, run: Callable[[int], object]) -> 
 
 
 def unlike_itself(algorithm: Algorithm, replayed: Callable[[], Replayed]) -> str:
-    """Why the same replay does something else the second time, and what it changes; "" where it does the same."""
-    first = _values(replayed())
+    """In what two replays of the same first differ, what usually does that, and what a replay changes; "" where they
+    do not differ."""
+    step = algorithm.stopping().unit
+    with _noted_lines() as lines:
+        first = _made(replayed(), step)
     before = kept(algorithm) | _generators()
-    second = _values(replayed())
-    if first == second:
+    second = _made(replayed(), step)
+    pairs = zip_longest(first, second)
+    apart = next(((one, other) for one, other in pairs if one is None or not one.same(other)), None)
+    if apart is None:
         return ""
     after = kept(algorithm) | _generators()
     changed = [name for name, value in after.items() if before.get(name) != value]
-    seen = f"; a replay changes {', '.join(changed)}" if changed else ""
-    return f"it draws randomness outside its node (use node.privatize, node.coins), or keeps state between runs{seen}"
+    one, other = apart if apart[0] is not None else apart[::-1]
+    assert one is not None
+    line = lines.get(one.place, "")
+    found = f"; a replay changes {', '.join(changed)}" if changed else _culprits(algorithm)
+    return (
+        f"the first that differs is {one.beside(other)}{f' ({line})' if line else ''}. Usual causes: randomness that "
+        "is not its node's (use node.privatize, node.coins), the time, and what the code keeps between runs"
+        f"{found}"
+    )
 
 
-def _values(found: Replayed) -> tuple[object, ...]:
-    """What a replay made, to the last bit."""
-    values = [*(one.value for one in found.releases), *(one.predicted for one in found.comparisons)]
-    return found.departure, [one.tobytes() for one in values]
+_Place = tuple[str, int]
+"""Name of what a reader calls for each release, or each message, and the number of that call."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A release, or a field of a message, of one replay."""
+
+    place: _Place
+    what: str
+    value: Array
+
+    def same(self, other: "_Step | None") -> bool:
+        return other is not None and (self.what, self.value.tobytes()) == (other.what, other.value.tobytes())
+
+    def beside(self, other: "_Step | None") -> str:
+        """What it is, and the first number in which the other one is another."""
+        if other is None or self.what != other.what or self.value.shape != other.value.shape:
+            return f"{self.what}, which is there once, and not the next time"
+        at = np.argmax(bits(self.value).ravel() != bits(other.value).ravel())
+        ours, theirs = (float(one.value.ravel()[at]) for one in (self, other))
+        return f"{self.what}: {show(ours, 6)} once, {show(theirs, 6)} the next time"
+
+
+def _made(found: Replayed, step: str) -> list[_Step]:
+    """What a replay made, in order: each release where it was made, each field where it was sent; `step` is a "round"
+    or an "activation"."""
+    steps = list[tuple[int, int, _Step]]()
+    for k, one in enumerate(found.releases):
+        what = f"what it privatizes in its {step} {found.activation_of(one.made_before)}"
+        steps.append((one.made_before, 0, _Step(("_explained", k), what, one.value)))
+    for one in found.comparisons:
+        what = f"{one.name!r} of its message {one.message + 1}, in its {step} {found.activation_of(one.message)}"
+        steps.append((one.message, 1, _Step(("_sent", one.message), what, one.predicted)))
+    if found.departure is not None:
+        end = found.departure.message
+        steps.append((end, 2, _Step(("_sent", end), f"that it {found.departure.what}", np.zeros((1, 1)))))
+    return [step for _, _, step in sorted(steps, key=lambda one: one[:2])]
+
+
+@contextmanager
+def _noted_lines() -> Generator[dict[_Place, str]]:
+    """Lines of somebody's own code at which a replay within the block makes each release and sends each message."""
+    lines, counts = dict[_Place, str](), Counter[str]()
+
+    def called(frame: FrameType, event: str, _: object) -> None:
+        name = frame.f_code.co_name
+        if event == "call" and name in ("_explained", "_sent") and isinstance(frame.f_locals["self"], RecordedNode):
+            lines[name, counts[name]] = own_line(frame)
+            counts[name] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        yield lines
+    finally:
+        sys.setprofile(before)
+
+
+_UNLIKE = ("datetime", "numpy.random", "random", "secrets", "time", "uuid")
+"""Modules whose functions answer otherwise each time."""
+
+
+def _culprits(algorithm: Algorithm) -> str:
+    """Where the class's code, or a function that it calls, uses one of these modules; "" where it uses none."""
+    methods = [getattr(one, "__func__", one) for kind in type(algorithm).__mro__ for one in vars(kind).values()]
+    ahead = [(one.__code__, one.__globals__) for one in methods if isinstance(one, FunctionType)]
+    for code, names in ahead:
+        if not is_own(code.co_filename):
+            continue
+        ahead += [(one, names) for one in code.co_consts if isinstance(one, CodeType)]
+        called, found = "", cast("object", None)
+        for step in dis.get_instructions(code):
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                called, found = str(step.argval), names.get(step.argval)
+            elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and found is not None:
+                called, found = f"{called}.{step.argval}", getattr(found, step.argval, None)
+            else:
+                found = None
+            if isinstance(found, FunctionType) and (found.__code__, found.__globals__) not in ahead:
+                ahead.append((found.__code__, found.__globals__))
+            if callable(found) and _module_of(found).startswith(_UNLIKE):
+                line = step.positions.lineno if step.positions else code.co_firstlineno
+                return f"; here {Path(code.co_filename).name}:{line} calls {called}"
+    return ""
+
+
+def _module_of(found: object) -> str:
+    own = getattr(found, "__module__", None)
+    return str(own or type(getattr(found, "__self__", None)).__module__)
 
 
 def _generators() -> dict[str, bytes]:

@@ -141,7 +141,7 @@ def judge(
         if failed_conditions in ((), (UNCLAIMED,)):
             reason = f"{NOTHING_CLAIMED} {measured}"
             if bound is not None and math.isfinite(bound.epsilon):
-                reason += f" The mechanism costs at most {_at_most(bound.epsilon)}, of all pairs."
+                reason += f" The mechanism costs at most {at_most(bound.epsilon)}, of all pairs."
             return Judgement(Verdict.NO_CLAIM, reason, None)
         why = "; ".join(failed_conditions)
         return Judgement(Verdict.UNDEFINED, f"The claim is undefined: {why}. {measured}", None)
@@ -155,7 +155,7 @@ def judge(
     if refuted:
         reason = f"ε is {'at least' if above else 'more than'} {show(found, 4)}, above the {claim}. {measured}"
         if bound is not None and math.isfinite(bound.epsilon) and not exceeds(found, bound.epsilon):
-            most = _at_most(bound.epsilon)
+            most = at_most(bound.epsilon)
             reason += f" The mechanism costs at most {most}: a claim of {most} would hold."
         return Judgement(Verdict.REFUTED, reason, proven_share)
     if epsilon_claimed > vacuous_above:
@@ -204,8 +204,8 @@ def cause(reason: str) -> str:
     return _MEASURED.sub("", reason).strip()
 
 
-def _at_most(epsilon: float) -> str:
-    """To four digits, rounded up."""
+def at_most(epsilon: float) -> str:
+    """An upper end, to four digits, rounded up."""
     unit = 10.0 ** (math.floor(math.log10(epsilon)) - 3) if epsilon > 0 else 1.0
     return show(math.ceil(epsilon / unit * (1 - ROUNDING)) * unit, 4)
 

@@ -5,10 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, get_type_hints
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, get_type_hints
 
 import numpy as np
 
+from netsim.arguments import check_types
 from netsim.arrays import Array, whole
 from netsim.bounds import LARGEST, Positive, Rounds
 from netsim.claims import Adjacency, Claim, Standpoint
@@ -83,10 +84,18 @@ class Stopping:
     activations: int | None = None
     per_agent: int | None = None
 
+    def __post_init__(self) -> None:
+        check_types(self)
+
     @property
     def walks(self) -> bool:
         """Whether the algorithm is a walk, counted in activations, and not in rounds."""
         return bool(self.activations or self.per_agent)
+
+    @property
+    def unit(self) -> Literal["round", "activation"]:
+        """One of what an agent does over and over: a round, or an activation of a walk."""
+        return "activation" if self.walks else "round"
 
     def check(self, first: int, agents: int) -> None:
         """Raise a `ScenarioError` unless the walk has an end, and a `first` holder that exists."""

@@ -78,6 +78,8 @@ def check_scale(what: str, scale: Scale) -> None:
         sound = 0 <= scale <= LARGEST
     else:
         try:
+            if np.asarray(scale).dtype.kind in "SU":  # which NumPy would read as numbers
+                raise TypeError
             values = np.asarray(scale, dtype=float)
         except (TypeError, ValueError):
             why = (

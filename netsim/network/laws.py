@@ -14,7 +14,7 @@ from annotated_types import Gt, Le
 
 from netsim.bounds import Checked, NonNegative, Positive, Probability, Share, check
 from netsim.errors import ScenarioError, SimulationError
-from netsim.files import MOST_BYTES, check_regular
+from netsim.files import MOST_BYTES, read_text
 
 T = TypeVar("T")
 
@@ -244,8 +244,7 @@ def _read_trace(
     not fit; `allowed` says which do.
     """
     try:
-        check_regular(Path(file), MOST_BYTES)
-        text = Path(file).read_text(encoding="utf-8-sig")
+        text = read_text(Path(file), MOST_BYTES)
     except (OSError, ValueError) as error:
         raise ScenarioError("file", str(file), f"cannot be read ({error})", "a readable UTF-8 text file") from error
 

@@ -6,8 +6,10 @@ An agent acts at ticks of its own clock, where it has one, and while it is not d
 import asyncio
 import math
 import random
+import reprlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from types import CoroutineType
 from typing import Any, Literal, NoReturn, Protocol
 
@@ -17,7 +19,7 @@ from netsim.adversary import Query, Tap
 from netsim.arrays import Array
 from netsim.bounds import Checked, Positive
 from netsim.codecs import Codec, Dither, Encoder
-from netsim.errors import ProtocolError, StalledError
+from netsim.errors import ProtocolError, StalledError, what
 from netsim.mechanisms import Gaussian, Mechanism
 from netsim.models.model import Zero
 from netsim.network.inbox import Inbox
@@ -149,6 +151,11 @@ def gaussian_stddev(law: Mechanism, agent: int) -> float:
             f"agent {agent} adds noise from shared seeds to {law}: it goes with Gaussian(number) only"
         )
     return float(law.stddev)
+
+
+def _written(value: object) -> str:
+    """A value that is not allowed, and what it is."""
+    return f"{reprlib.repr(value)}{'' if value is None else f', which {what(value)}'}"
 
 
 class _OwnStreams(Protocol):
@@ -336,12 +343,15 @@ class LiveNode:
         return Exchange(self, message, inbox.collect(message))
 
     def send(self, to: int, **values: Array) -> None:
+        if type(to) is not int:
+            to = self._number(to)
         if self._ways is None:
             self._ways = {j: self._channels[self.id, j].send for j in self.neighbors}
         way = self._ways.get(to)
         if way is None:
+            which = "itself" if to == self.id else f"agent {to}"
             raise ProtocolError(
-                f"agent {self.id} sends to agent {to}, which is not its neighbor; neighbors: {self.neighbors}"
+                f"agent {self.id} sends to {which}, which is not its neighbor; neighbors: {self.neighbors}"
             )
         number, self._directs = self._directs, self._directs + 1
         way(self._outgoing("direct", number, values, 1, to))
@@ -387,12 +397,24 @@ class LiveNode:
         self.message_bytes += receivers * size
         return message
 
-    def _refuse(self, value: Array, does: str, name: str) -> NoReturn:
-        kind, shape = getattr(value, "dtype", type(value).__name__), getattr(value, "shape", "none")
+    def _number(self, to: object) -> int:
+        """An agent's number as one of Python's: coins give NumPy's."""
+        if not isinstance(to, bool) and isinstance(to, Integral):
+            return int(to)
         raise ProtocolError(
-            f"agent {self.id} {does} {name!r} of type {kind} and shape {shape}; every value has type float64 and "
-            f"shape (replicas, dimension) = {self._shape}"
+            f"agent {self.id} sends to {_written(to)}; allowed: the number of one neighbor, an integer of "
+            f"{self.neighbors}"
         )
+
+    def _refuse(self, value: object, does: str, name: str) -> NoReturn:
+        shape = getattr(value, "shape", None)
+        found = f"= {_written(value)}"
+        if shape is not None and not isinstance(value, type):
+            found = f"of type {getattr(value, 'dtype', '')} and shape {shape}"
+        allowed = f"every value has type float64 and shape (replicas, dimension) = {self._shape}"
+        if isinstance(value, Real) or shape == ():
+            allowed += f"; a number goes as one such: np.full({self._shape}, number)"
+        raise ProtocolError(f"agent {self.id} {does} {name!r} {found}; {allowed}")
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from netsim.arguments import checked
 from netsim.arrays import Array
 from netsim.errors import ScenarioError, what
-from netsim.files import MOST_BYTES, check_regular, unreadable
+from netsim.files import MOST_BYTES, read_text, unreadable
 from netsim.topology.graph import (
     DENSE_AGENTS,
     RULES,
@@ -469,8 +469,7 @@ def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = _
             "format", format, f"the name {source.name!r} does not say what it is", "graphml, edges, csv"
         )
     try:
-        check_regular(source, MOST_BYTES)
-        text = source.read_text(encoding="utf-8")
+        text = read_text(source, MOST_BYTES)
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
     graph = networkx().Graph()

@@ -20,6 +20,7 @@ Anybody may have written a file: types are checked when it is opened, rows as th
 
 import math
 import mmap
+import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -73,6 +74,9 @@ VALUES = {
     "value.NAME": "the field NAME as a list of float64, replica after replica; null where the packet has none",
 }
 """Columns of a Parquet file in their place, one for each field."""
+_PARQUET = b"PAR1"
+"""The first and the last bytes of a Parquet file."""
+_GIVE = "give transcript-….parquet or ….spool of a results folder"
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 BATCH = 16_384
 """Rows: few enough to be in the processor's cache still when they are written, enough to pay for a batch."""
@@ -207,14 +211,17 @@ class StreamedTranscript:
             check_regular(path)
             with path.open("rb") as file:
                 begins = file.read(4)
+                file.seek(-min(4, path.stat().st_size), os.SEEK_END)
+                ends = file.read()
         except OSError as error:
-            raise TranscriptError(f"{path}: cannot be read ({error.strerror or error})") from error
+            raise TranscriptError(f"{path}: cannot be read ({error.strerror or error}); {_GIVE}") from error
         try:
-            source = _ParquetFile.open(path) if begins == b"PAR1" else _StreamFile.open(path)
+            source = _ParquetFile.open(path) if begins == _PARQUET else _StreamFile.open(path)
         except (OSError, ValueError, KeyError, TypeError, EOFError, pa.ArrowException) as error:
-            empty = "" if begins else " (an empty file)"
-            allowed = "give transcript-….parquet or ….spool of a results folder"
-            raise TranscriptError(f"{path}: neither a spool nor a transcript{empty}; {allowed}") from error
+            why = "" if begins else " (an empty file)"
+            if begins == _PARQUET != ends:
+                why = " (a Parquet file that is cut off)"
+            raise TranscriptError(f"{path}: neither a spool nor a transcript{why}; {_GIVE}") from error
         return cls(path, source.replicas, source.fields, source.dropped, source.note, source)
 
     def select(
@@ -463,7 +470,7 @@ def _reading(path: Path) -> Generator[None]:
         yield
     except (pa.ArrowException, OSError) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise TranscriptError(f"{path}: damaged ({why[:QUOTED]})") from error
+        raise TranscriptError(f"{path}: damaged ({why[:QUOTED]}); a new run writes another") from error
 
 
 def _replicas_of(path: Path, metadata: Any) -> int:
@@ -471,7 +478,8 @@ def _replicas_of(path: Path, metadata: Any) -> int:
     text = (metadata or {}).get(b"replicas", b"none")
     number = int(text) if text.isdigit() and len(text) < 10 else 0
     if not 1 <= number <= MOST:
-        raise TranscriptError(f"{path}: replicas = {text[:40]!r} in its metadata; allowed: 1 … {MOST:,}")
+        allowed = f"1 … {MOST:,}, as every transcript of netsim has them"
+        raise TranscriptError(f"{path}: replicas = {text[:40]!r} in its metadata; allowed: {allowed}")
     return number
 
 
@@ -479,7 +487,7 @@ def _check_types(path: Path, schema: Any, values: Sequence[str]) -> None:
     """Columns of `COLUMNS` with types that can hold them, and lists of float64 as `values`."""
     for name in COLUMNS:
         if name not in schema.names:
-            raise TranscriptError(f"{path}: neither a spool nor a transcript: it has no column {name!r}")
+            raise TranscriptError(f"{path}: neither a spool nor a transcript: it has no column {name!r}; {_GIVE}")
     for name in dict.fromkeys((*COLUMNS, *values)):
         if schema.names.count(name) > 1:
             raise TranscriptError(f"{path}: column {name[:QUOTED]!r} is there twice")

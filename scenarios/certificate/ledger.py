@@ -4,7 +4,6 @@ An entry is a scenario NAME.yaml of the folder scenarios/ledger. Here are their 
 rows, and the table as a Markdown page.
 """
 
-import difflib
 import hashlib
 import json
 import math
@@ -24,7 +23,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from attacks.audit.verdict import BROKEN, ROUNDING, VACUOUS_ABOVE
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, meant
 from scenarios.build.duration import Progress, Silent
 from scenarios.files.folders import whole
 from scenarios.render.sentences import meaning, word
@@ -100,9 +99,7 @@ def chosen(names: Sequence[str]) -> tuple[Entry, ...]:
     known = [entry.name for entry in ENTRIES]
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise ScenarioError("entry", name, "no entry of the ledger", f"{hint}{', '.join(known)}")
+            raise ScenarioError("entry", name, f"no entry of the ledger{meant(name, known)}", ", ".join(known))
     return tuple(entry for entry in ENTRIES if not names or entry.name in names)
 
 

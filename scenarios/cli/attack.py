@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from netsim.errors import AttackError, NetsimError, ScenarioError, meant
+from netsim.errors import AttackError, NetsimError, ScenarioError, TranscriptError, meant
 from scenarios.cli.options import (
     AsJson,
     OfTranscript,
@@ -26,7 +26,7 @@ from scenarios.cli.options import (
     refuse,
 )
 from scenarios.render import terminal
-from scenarios.render.terminal import DONE, INTERRUPTED, apart, fail, print_page, problems, write_result
+from scenarios.render.terminal import DONE, INTERRUPTED, WRONG_INPUT, apart, fail, print_page, problems, write_result
 
 if TYPE_CHECKING:
     from scenarios.build.experiment import Experiment, Subject
@@ -43,7 +43,8 @@ _TAKEN = (
     "a results folder, a transcript (.parquet, .spool, .csv, .tsv, .jsonl, .ndjson, .pcapng), a YAML file or a "
     "shipped scenario"
 )
-_IMPORTED = (".csv", ".tsv", ".jsonl", ".ndjson", ".pcapng")
+_MAPPED = (".csv", ".tsv", ".jsonl", ".ndjson")
+_IMPORTED = (*_MAPPED, ".pcapng")
 """`netsim.transcript.imported.ENDINGS`, which takes its time to load."""
 
 
@@ -127,6 +128,8 @@ def _attack(
             why = error.problem.replace("file", "folder or file", 1)
             error = replace(error, field="WHAT", problem=why, allowed=f"{_TAKEN} (`netsim list`)")
         fail(error, options=of, as_json=as_json)
+    except TranscriptError as error:  # a file that is damaged, or no transcript
+        fail(error, status=WRONG_INPUT, as_json=as_json)
     except typer.Exit:
         raise
     except Exception as error:  # of a run; or a defect, with its traceback
@@ -151,6 +154,7 @@ class _Order:
         specs = self._on_records()
         if place.is_dir():
             self._refuse_scenario()
+            self._refuse_columns()
             refuse("-o", self.options, "a folder has its scenario", "only with a scenario")
             self._end(self._folder(place, specs))
         if place.suffix in (".parquet", ".spool", *_IMPORTED):
@@ -161,11 +165,18 @@ class _Order:
         if place.is_file() and self.scenario is not None and place.suffix not in (".yaml", ".yml"):
             raise ScenarioError("WHAT", self.what, "no transcript, by its ending", _TAKEN)
         self._refuse_scenario()
+        self._refuse_columns()
         self._simulate(specs)
 
     def _refuse_scenario(self) -> None:
         allowed = f"only with a file of an ending of these: .parquet, .spool, {', '.join(_IMPORTED)}"
         refuse("--scenario", self.scenario, "names the scenario of a transcript", allowed)
+
+    def _refuse_columns(self) -> None:
+        why = "names a column of a text file"
+        refuse(
+            "--column", " ".join(self.columns), why, f"only with a file of an ending of these: {', '.join(_MAPPED)}"
+        )
 
     def _on_records(self) -> "list[RebuildModel] | None":
         """The attacks on records that were named, with their default parameters; None where no attack is named, empty
@@ -200,7 +211,7 @@ class _Order:
             wanted = experiment.scenario.attacks.reconstruct if specs is None else specs
             for entry in entries:
                 file, second = (place / f"{name}-{entry.slug}.parquet" for name in ("transcript", "second"))
-                if file.is_file():
+                if file.exists():
                     subject = experiment.subject(entry.name)
                     few = second if subject.attacked is not None and second.is_file() else None
                     reports.append(self._attack(experiment, subject, entry.slug, file, few, wanted))
@@ -208,6 +219,12 @@ class _Order:
                     why = "its transcript is not in the folder"
                     one = AttackReport(folder=str(place), algorithm=entry.name, slug=entry.slug, refused=why)
                     reports.append(one)
+        if all(one.transcript is None for one in reports):
+            names = ", ".join(f"transcript-{one.slug}.parquet" for one in reports)
+            why = f"it has no transcript, which would be {names}" if reports else "no algorithm was begun there"
+            raise ScenarioError(
+                "folder", str(folder), why, "a folder of `netsim run` as it was left, or netsim run again"
+            )
         return reports
 
     def _file(self, file: Path, specs: "Sequence[RebuildModel]") -> "AttackReport":
@@ -229,27 +246,30 @@ class _Order:
             why = "missing: whose transcript it is" if self.algorithm is None else "not in the scenario"
             raise ScenarioError("--algorithm", self.algorithm, why, ", ".join(names))
         name = wanted.pop()
-        if file.suffix in _IMPORTED:
-            file = self._imported(file, experiment, names[name])
+        file = self._imported(file, names[name])
         return self._attack(experiment, names[name], slug(name, ()), file, None, specs)
 
-    def _imported(self, file: Path, experiment: "Experiment", subject: "Subject") -> Path:
-        """A file of another format as a transcript."""
-        from netsim.transcript.imported import read
+    def _imported(self, file: Path, subject: "Subject") -> Path:
+        """A transcript from elsewhere, checked; a file of another format is written as one."""
         from netsim.transcript.stored import write_records
         from scenarios.files.folders import check_writable, whole
-        from scenarios.stages.recorded_attack import check_names
+        from scenarios.stages.foreign import read_foreign
 
+        if file.suffix not in _MAPPED:
+            self._refuse_columns()
         columns = dict[str, str]()
         for one in self.columns:
             name, equals, column = one.partition("=")
             if not (name and equals and column):
                 raise ScenarioError("--column", one, "no such pair", "NAME=COLUMN, such as sender=src")
+            if name in columns:
+                raise ScenarioError(
+                    "--column", one, f"{name!r} has a column already", f"{name}={columns[name]} alone"
+                )
             columns[name] = column
-        simulation = subject.simulation
-        altered = bool(simulation.network.active_adversaries or simulation.timing.forgetful)
-        rows = read(file, columns, simulation.public(), experiment.topology.labels, altered=altered)
-        check_names(rows, simulation, columns, str(file))
+        rows = read_foreign(file, columns, subject.simulation).records
+        if file.suffix not in _IMPORTED:
+            return file
         replicas = next((len(value) for row in rows for value in row.values.values()), 1)
         made = (self.out or file.parent) / f"{file.stem}-imported.parquet"
         check_writable(made.parent)
@@ -281,12 +301,13 @@ class _Order:
 
     def _check_named(self, located: "Located") -> None:
         """A `ScenarioError` for an algorithm, a variant or an attack that the scenario has not, before it is run."""
+        from scenarios.files.library import no_variant
         from scenarios.results.header import slug
         from scenarios.schema.load import expanded
 
         variants = {one.name: one.located.scenario for one in expanded(located)}
         if self.variant is not None and self.variant not in variants:
-            raise ScenarioError("--variant", self.variant, "no such variant", ", ".join(variants) or "none")
+            raise no_variant(self.variant, [*variants])
         for scenario in variants.values() or [located.scenario]:
             self._check_property(scenario)
             names = {one.name: slug(one.name, ()) for one in scenario.algorithms}

@@ -216,16 +216,14 @@ class _Order:
 
     def _simulate(self, source: "Scenario | Located", scenario: "Scenario") -> NoReturn:
         from scenarios.render.progress import Bars
-        from scenarios.results.folder import standing
         from scenarios.stages.reaudit import remark
-        from scenarios.stages.study import finish, run_study
+        from scenarios.stages.study import finished, run_study
 
         folder = self.out or dated_folder(scenario.name)
         terminal.apart(self.as_json).print(f"[bold]{escape(scenario.title or scenario.name)}[/]")
-        there = None if self.replacing else standing(folder, scenario, "audit")
+        there = None if self.replacing else finished(folder, scenario, "audit", self.command)
         if there is not None:
             self._remark(terminal.FINISHED)
-            finish(folder, there, self.command)
             self._end(there, folder)
         if found := remark(folder, scenario):
             self._remark(found)
@@ -246,6 +244,8 @@ class _Order:
         if not is_results(folder):
             raise no_results(folder)
         places = parts_of(folder, self.variant)
+        for place in dict.fromkeys((folder, *places)):
+            read_results(place)  # what is damaged is said before anything is audited
         try:
             for place in places:
                 if len(places) > 1:

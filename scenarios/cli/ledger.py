@@ -20,7 +20,7 @@ from rich.padding import Padding
 from netsim.errors import ScenarioError
 from netsim.interrupts import stopped_once
 from scenarios.cli.options import AsJson, Jobs, bounded, command, given, processes, taken
-from scenarios.files.folders import whole
+from scenarios.files.folders import check_writable, whole
 from scenarios.files.folders import written as file_written
 from scenarios.render import terminal
 from scenarios.results.numbers import show
@@ -68,6 +68,10 @@ def _ledger(
     said = terminal.apart(as_json)
     try:
         entries = chosen(names or ())
+        if out is not None:  # before minutes are spent
+            check_writable(out.parent)
+            if (why := _unwritable(out)) is not None:
+                raise ScenarioError("--out", str(out), why, "a file that can be written")
         status = _run_entries(entries, folder, jobs, again, said)
     except ScenarioError as error:
         terminal.fail(error, options={"folder": "--folder"}, as_json=as_json)
@@ -282,6 +286,8 @@ def _papers(
     said, status = terminal.apart(as_json), terminal.DONE
     try:
         found = chosen(names or [])
+        if pages is not None:  # before minutes are spent
+            check_writable(pages, "--pages")
         items = [item for paper in found for item in paper.items]
         named = [item for item in items if run or item.id in (names or ())]
         ran: list[_Ran] = []

@@ -14,7 +14,7 @@ from typing import Annotated, get_args
 import typer
 from rich.markup import escape
 
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, meant
 from scenarios.cli.catalogue import NOISE, models, starter
 from scenarios.cli.options import Algorithm, Base, command, taken
 from scenarios.files.folders import whole
@@ -114,7 +114,7 @@ def _own(name: str, kind: str) -> str:
 
     known = [one for one, model in models().items() if "path" not in model.model_fields]
     if kind not in known:
-        raise ScenarioError("--algorithm", kind, "no algorithm", ", ".join(known))
+        raise ScenarioError("--algorithm", kind, f"no algorithm{meant(kind, known)}", ", ".join(known))
     refusals: list[ScenarioError] = []
     for fields, graph in product(_attempts(kind), ("ring", "star", "complete")):
         text = _scenario(name, kind, graph, fields)

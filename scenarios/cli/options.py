@@ -1,6 +1,7 @@
 """How a command joins `netsim`, groups of its help, usage errors as JSON; arguments and options that commands share,
 and what shells complete for them. Fast, because nothing is built."""
 
+import errno
 import inspect
 import json
 import math
@@ -13,13 +14,15 @@ from datetime import datetime
 from difflib import get_close_matches
 from functools import cache, partial, wraps
 from glob import escape, glob
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from netsim.errors import ScenarioError
+from netsim.files import path_of
 from netsim.memory import check_jobs, limited
 from scenarios.files.folders import MANIFEST
 from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, fail, problems, write_document
@@ -66,10 +69,10 @@ class _Group(TyperGroup):
             if parameter is None:
                 field = str(getattr(error, "option_name", None) or "command line")
             else:
-                option = parameter.param_type_name == "option"
-                field = max(parameter.opts, key=len) if option else parameter.name.upper()
+                field = _called(parameter)
             message = str(mistake.message).replace("Value error, ", "")
             hint = _near(str(mistake.message)) or _whole(message, parameter, ctx.meta["netsim.words"])
+            hint = hint or _as_setting(error)
             mistake.message = _no_number(message, parameter, ctx.meta["netsim.words"]) + hint
             if ctx.meta.get("netsim.json"):
                 why = str(mistake.format_message())
@@ -79,12 +82,60 @@ class _Group(TyperGroup):
             raise
 
 
+class _Command(TyperCommand):
+    """One command. What no file can be called is an error of the option that has it, before anything else is done."""
+
+    def invoke(self, ctx: Any) -> Any:
+        words: list[str] = ctx.meta["netsim.words"]
+        for one in self.params:
+            name, value = _called(one), ctx.params.get(str(one.name))
+            if isinstance(value, Path):
+                if f"{name}=" in words or (name, "") in pairwise(words):
+                    raise ScenarioError(name, "", "is empty", "the name of a file or a folder; . is this one")
+                ctx.params[str(one.name)] = path_of(value, name)
+        given: list[tuple[str, Any]] = [(_called(one), ctx.params.get(one.name)) for one in self.params]
+        try:
+            return super().invoke(ctx)
+        except OSError as error:  # a text that is looked for as a file
+            if error.errno not in _NO_NAMES:
+                raise
+            place = str(error.filename)
+            texts = ((name, str(one)) for name, value in given for one in _each(value))
+            name = next((name for name, text in texts if text and text in place), "path")
+            why = f"no place of a file or folder ({error.strerror})"
+            raise ScenarioError(name, place, why, "another name") from None
+
+
+def _each(value: object) -> Sequence[object]:
+    """The values of an argument that may be given several times."""
+    return cast("list[object]", value) if isinstance(value, list) else [value]
+
+
+_NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
+
+
+def _called(parameter: Any) -> str:
+    """An option or an argument as the help has it."""
+    if parameter.param_type_name != "option":
+        return parameter.name.upper()
+    return max(parameter.opts, key=len)
+
+
 def _near(message: str) -> str:
     """The nearest of the choices that a message lists, where a value is none of them."""
     value, apart, listed = message.partition(" is not one of ")
     written = value.removeprefix("Value error, ").strip("'").lower()
     found = get_close_matches(written, re.findall(r"'(.*?)'", listed), n=1)
     return f" Did you mean {found[0]!r}?" if apart and found else ""
+
+
+def _as_setting(error: Exception) -> str:
+    """How a field or a parameter is set, where an option that a command has not may be one."""
+    context: Any = getattr(error, "ctx", None)
+    name = str(getattr(error, "option_name", "")).lstrip("-").replace("-", "_")
+    if not name or context is None or not any("-o" in one.opts for one in context.command.params):
+        return ""
+    return f". A field of the scenario, or a parameter, is set by -o {name}=VALUE"
 
 
 def _whole(message: str, option: Any, words: Sequence[str]) -> str:
@@ -100,7 +151,9 @@ def _no_number(message: str, option: Any, words: Sequence[str]) -> str:
     match = re.fullmatch(r"Input should be a valid (integer|number), unable to parse .*", message)
     if match is None or not (value := _given(option, words)):
         return message
-    return f"{value!r} is no {'whole ' * (match[1] == 'integer')}number"
+    point = value.replace(",", ".")
+    hint = f". Did you mean {point}?" if match[1] == "number" and re.fullmatch(r"-?\d+,\d+", value) else ""
+    return f"{value!r} is no {'whole ' * (match[1] == 'integer')}number{hint}"
 
 
 def _given(option: Any, words: Sequence[str]) -> str:
@@ -159,7 +212,7 @@ def command(name: str, *examples: str) -> Callable[[Callable[..., None]], Callab
         end = "\n\n".join(["Example:" if len(examples) == 1 else "Examples:", *examples])
         panel = next(group for group, names in GROUPS.items() if name in names)
         shown = _limited(function) if name in LIMITED else function
-        return app.command(name, rich_help_panel=panel, help=flowed, epilog=end)(shown)
+        return app.command(name, cls=_Command, rich_help_panel=panel, help=flowed, epilog=end)(shown)
 
     return register
 

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from netsim.errors import ScenarioError
 from scenarios.cli.options import Settings, bounded, command, dated_folder, given, of_folder, of_run, refuse, repeated
-from scenarios.files.folders import PAGE, RESULTS, SWEEP, SWEPT, written
+from scenarios.files.folders import PAGE, RESULTS, SWEEP, SWEPT, check_new, written
 from scenarios.render.terminal import (
     INTERRUPTED,
     WRONG_INPUT,
@@ -53,7 +53,7 @@ def _report(
         str, typer.Option("--format", help="Formats of figures: svg, png, pdf, or several, with commas.")
     ] = "svg,png",
     dpi: Annotated[int, bounded(30, 2400, help="Dots per inch of PNG figures.", show_default=True)] = 300,
-    width: Annotated[str, typer.Option(help="Width of figures: 3.5in, 89mm, 252pt.")] = "3.5in",
+    width: Annotated[str, typer.Option(help="Width of figures: 3.5in, 89mm, 252pt; 3.5 is inches.")] = "3.5in",
     over: Annotated[
         str | None, given(help="Of a sweep: one or two columns of its table, with a comma. Default: each two fields.")
     ] = None,
@@ -302,9 +302,8 @@ def _artifact(
         elif place.is_dir():
             raise no_results(place, "WHAT")
         else:
-            if out.exists():
-                raise ScenarioError("--out", str(out), "is there", "a new folder")
             located = load_scenario(what, option or [])
+            check_new(out)
             place = dated_folder(located.scenario.name)
             with Bars(console) as bars:
                 results = run_study(

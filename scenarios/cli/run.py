@@ -93,17 +93,15 @@ def _carry_out(
         from scenarios.cli.json_output import document, ending
         from scenarios.render.progress import Bars, Watcher
         from scenarios.render.verdicts import print_results
-        from scenarios.results.folder import standing
-        from scenarios.stages.study import finish, run_study
+        from scenarios.stages.study import finished, run_study
 
         watcher = Watcher(apart_from_json) if watch else None
         folder = out or dated_folder(located.scenario.name)
         apart_from_json.print(f"[bold]{escape(located.scenario.title or located.scenario.name)}[/]")
         look = None if watcher is None else watcher.look
-        results = None if replace else standing(folder, located.scenario, word.partition(" ")[0])
+        results = None if replace else finished(folder, located.scenario, word.partition(" ")[0], again)
         if results is not None:
             terminal.remark(terminal.FINISHED)
-            finish(folder, results, again)
         with Bars(apart_from_json, watcher) as bars:
             results = results or run_study(
                 located, folder, command=again, progress=bars, watch=look, jobs=jobs, deployed=deployed
@@ -453,7 +451,7 @@ def _write_compose(
     from netsim.readers.deployed.deploy import checked as checked_deployment
     from netsim.readers.deployed.hosts import Host, Hosts, Place, versions
     from scenarios.files.document import as_yaml
-    from scenarios.files.folders import whole
+    from scenarios.files.folders import written
     from scenarios.results.header import slug
     from scenarios.schema.load import alone, load_scenario
     from scenarios.stages.outputs import DEPLOYED
@@ -491,7 +489,7 @@ def _write_compose(
         ready = {"coordinator": {"condition": "service_healthy"}}
         services[agent.address] = {**every, "command": _plain(hosts.command(i, files[i])), "depends_on": ready}
     tree = {"services": services, "configs": {"hosts": {"content": as_yaml(asdict(hosts))}}}
-    with whole(file) as draft:
+    with written(file, "--compose") as draft:
         draft.write_text(as_yaml(tree), encoding="utf-8")
     if as_json:
         terminal.write_document({"exit_status": terminal.DONE, "file": str(file), "services": [*services]})

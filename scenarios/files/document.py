@@ -17,7 +17,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.representer import RoundTripRepresenter
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from netsim.errors import ScenarioError, together
+from netsim.errors import ScenarioError, meant, together
 
 WIDE = 110
 """Columns of a line, as far as texts and numbers let it."""
@@ -150,6 +150,7 @@ DEEPER = (
     "wrong indentation: this line is indented deeper than the line above, which has a value already",
     "fields of one mapping begin in the same column",
 )
+NO_SPACE = re.compile(r"\s*(?:- +)?([A-Za-z_]\w*)(?::|\s*(=)\s*)(\S.*)")
 INDENTED = "wrong indentation: the fields of a file begin in the first column", "no spaces before them"
 WORDS = {
     "but found another document": ("a second document begins here", "one document: no line of --- or ..."),
@@ -216,6 +217,9 @@ def _not_yaml(error: MarkedYAMLError, file: str, lines: list[str]) -> ScenarioEr
         said, allowed = TAB
     elif problem.startswith("mapping values are not") and lines[line - 1][: mark.column].count(":") == 0:
         said, allowed = DEEPER
+        if line > 1 and (match := NO_SPACE.fullmatch(lines[line - 2])):
+            said = f"no {'colon' if match[2] == '=' else 'space'} after {match[1]!r}"
+            line, allowed = line - 1, f"{match[1]}: {match[3]}"
     elif problem.startswith("expected '<document start>'"):
         first = next(k for k, one in enumerate(lines) if one.strip() and not one.lstrip().startswith("#"))
         if lines[first].startswith(" "):
@@ -231,7 +235,11 @@ def _not_yaml(error: MarkedYAMLError, file: str, lines: list[str]) -> ScenarioEr
         said = "wrong indentation: this line belongs neither to what is above nor to what is around it"
         allowed = "fields of one mapping, and entries of one list, begin in the same column"
     elif match := re.match(r"found undefined alias '(.*)'", problem):
-        said, allowed = f"there is no anchor &{match[1]} above", "an alias (*NAME) of an anchor (&NAME) above it"
+        anchors = re.findall(r"(?<!\S)&([\w-]+)", "\n".join(lines[:line]))
+        said = f"there is no anchor &{match[1]} above{meant(match[1], anchors)}"
+        allowed = "an alias (*NAME) of an anchor (&NAME) above it; a text with a * in quotes"
+    elif problem.startswith("expected alphabetic or numeric character"):
+        said, allowed = "a * or & without a name", "text in quotes; or an alias (*NAME) of an anchor (&NAME) above it"
     return ScenarioError("file", file, f"not valid YAML: {said or problem}", allowed, file, line)
 
 

@@ -92,6 +92,13 @@ def check_writable(folder: Path, field: str = "--out") -> None:
         raise ScenarioError(field, str(folder), why, "a folder to write to") from None
 
 
+def check_new(folder: Path, field: str = "--out") -> None:
+    """Make a folder that is new or empty. You get a `ScenarioError` for any other, and where none can be."""
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ScenarioError(field, str(folder), "not empty", "a new folder")
+    check_writable(folder, field)
+
+
 @contextmanager
 def held(folder: Path, command: str = "", *, shared: bool = False, drafts: tuple[Path, ...] = ()) -> Generator[None]:
     """Nobody else writes to this folder until the end, or, `shared`, only who shares it, too. You get a

@@ -69,6 +69,13 @@ def variant_names(tree: Tree) -> list[str]:
     return ["-".join([name] * bool(name) + list(point)) for name in named or [""] for point in product(*axes)]
 
 
+def no_variant(name: str, names: Sequence[str]) -> ScenarioError:
+    """The error of `--variant` for a name that none of the variants has."""
+    if not names:
+        return ScenarioError("--variant", name, "there are no variants here", "the same without --variant")
+    return ScenarioError("--variant", name, f"no such variant{did_you_mean(near(name, names))}", ", ".join(names))
+
+
 @dataclass(frozen=True)
 class _Shipped:
     """A shipped scenario as a list has it. `fields` are those that its file says; `algorithms` kinds; `paper` and
@@ -164,6 +171,8 @@ _NOT_SCENARIOS = {
 def read_source(source: str) -> tuple[str, str]:
     """Text and name of a file."""
     shipped = library()
+    if not source:
+        raise ScenarioError("scenario", source, "is empty", "a path, or a name that `netsim list` shows")
     if source in shipped:
         return shipped[source], f"{source}.yaml"
     path = Path(source)
@@ -300,6 +309,8 @@ def setting_of(text: str, form: str = "FIELD=VALUE, such as links.loss=0.2") -> 
     if not equals or not path:
         why = "no setting; a folder is --out" if "/" in text else "no setting"
         raise ScenarioError("-o", text, why, form)
+    if not value:
+        raise ScenarioError("-o", text, "there is no value after the sign", f"{path}=VALUE; {path}=null is none")
     try:
         return path, plain(read_yaml(value, "-o"))
     except ScenarioError as error:

@@ -4,10 +4,11 @@ import difflib
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from netsim.errors import ScenarioError, did_you_mean, together
 from scenarios.files.document import Key, Place, Tree, dotted, keys_of, place_of, plain, plain_scalar
@@ -102,7 +103,8 @@ class _Mistakes:
         for field in dict.fromkeys(flat for one in found if (flat := _flat_list(one))):
             keys, value = keys_of(field), plain(_at(self.tree, keys_of(field)))
             place = where(self.tree, keys, self.file)
-            problem = f"wrong type: a list of no lists; did you mean [{value}]?"
+            hint = f"; did you mean [{value}]?" if self._is_allowed(keys, [value]) else ""
+            problem = f"wrong type: a list of no lists{hint}"
             found.append(ScenarioError(field, value, problem, "a list of lists", place.file, place.line))
         found = [one for one in found if not _flat_list(one)]
         return sorted(found, key=lambda one: (one.file != self.file, one.file or "", one.line or 0))
@@ -162,10 +164,14 @@ class _Mistakes:
             allowed = "; or ".join(map(", ".join, forms))
             if kind == "missing":
                 return "missing", allowed if len(forms) > 1 else self._form_at(keys)
+            if tags := self._tags_at(keys):
+                hint = _near(value, tags, TAG) or _constant(value, _at(self.tree, keys[:-1]))
+                return f"unknown {name}{hint}", self._form_at(keys[:-1]) or ", ".join(tags)
             free = next((one for model in models for one in _free_fields(model)), "")
-            if free and not _near(name, forms[0], 0.75):
+            if free and SAID.get(name) not in forms[0] and not _near(name, forms[0], 0.75):
                 shown = "…" if isinstance(value, Mapping | list) else value
-                return f"unknown field; did you mean {free}: {{{name}: {shown}}}?", allowed
+                ways = [f"{one}: {{{name}: {shown}}}" for one in (*_inner(models[0], name), free)]
+                return f"unknown field; did you mean {', or '.join(ways)}?", allowed
             inner = "" if _near(name, [one for form in forms for one in form]) else _alone_inside(name, value, models)
             return "unknown field" + (
                 inner or self._of_another(keys) or _near_text(name, forms, self.root, keys)
@@ -191,13 +197,54 @@ class _Mistakes:
             return _of_the_wrong_type(value, "a whole number"), "a whole number"
         if kind.endswith(("_type", "_parsing")):
             wanted = WANTED.get(kind.removesuffix("_type").removesuffix("_parsing"), str(error["msg"]))
-            hint = _alone_in(value, models) if wanted == WANTED["model"] else ""
-            return (f"wrong type: a number{hint}" if hint else _of_the_wrong_type(value, wanted)), wanted
+            models = models or (self._models_at(keys) if isinstance(keys[-1], int) else [])
+            form = next(_words(models[0])) if len(models) == 1 else ""
+            form = form if form.count("…") <= FEW else ""
+            if wanted == WANTED["list"]:
+                hint = _nested(keys, value) or self._as_list(keys, value, models)
+                return f"wrong type: {_kind(value)}{hint}", f"{wanted} of {form}" if form else wanted
+            if wanted != WANTED["model"]:
+                return _of_the_wrong_type(value, wanted), wanted
+            allowed = form or wanted
+            hint = _alone_in(value, models)
+            if not hint and isinstance(value, str):
+                hint = _of_no_form(value, (), models)
+            kind_of = "text" if isinstance(value, str) else "a number"
+            return (f"wrong type: {kind_of}{hint}" if hint else _of_the_wrong_type(value, wanted)), allowed
         return str(error["msg"]).removeprefix("Value error, "), str(context.get("allowed", ""))
+
+    def _tags_at(self, keys: Sequence[Key]) -> list[str]:
+        """The words of a field that tells the forms of a mapping apart, where its word is none of them; else none."""
+        every = self._models_at(keys[:-1], tagged=False)
+        words = [
+            str(one) for model in every if tag_field(model) == keys[-1] for one in literals(model, str(keys[-1]))
+        ]
+        return [] if _at(self.tree, keys) in words else words
 
     def _form_at(self, keys: Sequence[Key]) -> str:
         """What may stand in this place, in words; "" of a mapping."""
-        return _either([one for one in self._alternatives(keys) if one != WANTED["model"]])
+        forms = [one for one in self._alternatives(keys) if one != WANTED["model"]]
+        return _either(forms) if forms else ""
+
+    def _as_list(self, keys: Sequence[Key], value: Any, models: Sequence[type[BaseModel]]) -> str:
+        """A question that offers the list that a value was to be, where that would be right."""
+        if isinstance(value, Mapping):
+            there = cast("Tree", value)
+            own = any(key in model.model_fields for model in models for key in there)
+            return f"; did you mean {_written_as(there, WANTED['list'])}?" if own else ""
+        if isinstance(value, str) and models:
+            return re.sub(r"(\{.*\})", r"[\1]", _of_no_form(value, (), models))
+        meant = _written_as(value, WANTED["list"])
+        return f"; did you mean {meant}?" if meant and self._is_allowed(keys, [value]) else ""
+
+    def _is_allowed(self, keys: Sequence[Key], value: object) -> bool:
+        """Whether a value is one that may stand at a place; yes where nothing is known of it."""
+        annotations = self._annotations_at(keys)
+        for one in annotations:
+            with suppress(ValidationError):
+                TypeAdapter[object](one).validate_python(value)
+                return True
+        return not annotations
 
     def _of_another(self, keys: Sequence[Key]) -> str:
         """That a field is one of another kind than the tag beside it names, and which tag that is."""
@@ -210,11 +257,13 @@ class _Mistakes:
     def _explain_tag(self, kind: str, context: Any, keys: Sequence[Key]) -> tuple[str, str]:
         if kind == "union_tag_not_found":
             there = [(model, tag_field(model)) for model in self._models_at(keys)]
-            return "missing", ", ".join(str(value) for model, tag in there if tag for value in literals(model, tag))
+            words = [str(value) for model, tag in there if tag for value in literals(model, tag)]
+            tag = str(context.get("discriminator")).strip("'")
+            return f"missing{_tag_in(_at(self.tree, keys), tag, words, keys)}", ", ".join(words)
         tags = str(context.get("expected_tags", "")).replace("'", "")
         own = OWN_ALGORITHM if keys[:1] == ["algorithms"] and len(keys) == 2 else ""
         tag = context.get("tag")
-        hint = _near(tag, tags.split(", "))
+        hint = _near(tag, tags.split(", "), TAG)
         if not hint and "file" in tags.split(", ") and str(tag).lower() in ("graphml", "edgelist", "csv"):
             hint = "; did you mean {kind: file, path: …}?"
         if not hint and "csv" in tags.split(", ") and str(tag).endswith(".csv"):
@@ -246,7 +295,9 @@ class _Mistakes:
         if not keys or not isinstance(keys[-1], str):
             return []
         models = self._models_at(keys[:-1])
-        return [model.model_fields[keys[-1]].annotation for model in models if keys[-1] in model.model_fields]
+        found = [model.model_fields[keys[-1]].annotation for model in models if keys[-1] in model.model_fields]
+        around = self._annotations_at(keys[:-1]) if not found else []  # the keys of a dict are no fields
+        return found or [get_args(one)[1] for one in around if get_origin(one) is dict]
 
     def _range_at(self, keys: Sequence[Key], context: Any) -> str:
         """Both ends of the range of a number that has the one of which an error tells; "" where it has no other."""
@@ -320,8 +371,8 @@ def _words(annotation: Any) -> Iterator[str]:
         yield from map(repr, get_args(annotation))
     elif origin is Annotated:
         yield from _words(get_args(annotation)[0])
-    elif annotation in kinds or origin is list:
-        yield WANTED[kinds.get(annotation, "list")]
+    elif annotation in kinds or origin in (list, dict):
+        yield WANTED["dict" if origin is dict else kinds.get(annotation, "list")]
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
         tag = tag_field(annotation)
         if tag:
@@ -406,11 +457,18 @@ TRUTHS = {
 }  # fmt: skip
 """Truth values of YAML 1.1, which are text in YAML 1.2, and texts that are to be one."""
 
-SAID = {"data": "reconstruct", "records": "reconstruct", "target": "label"}
+SAID = {
+    "data": "reconstruct", "records": "reconstruct", "target": "label",
+    "nodes": "agents", "n": "agents", "size": "agents", "min": "low", "max": "high", "choices": "values",
+    "sigma": "scale", "stddev": "scale", "std": "scale", "file": "path", "class": "path", "module": "path",
+    "options": "parameters", "arguments": "parameters", "args": "parameters", "kwargs": "parameters",
+}  # fmt: skip
 """Names by which people look for a field."""
 RENAMED = {"meddlers": "active_adversaries", "told_state": "sent_state", "last_heard": "last_received"}
 """Fields and words of files of version 0.1, and what they are called now."""
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+TAG = 0.65
+"""How near a word has to be to one that tells forms apart, which are few: normal is not uniform."""
 SHORTEST = 3
 """Letters of a name that is looked for in other parts."""
 DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d{1,2}")
@@ -423,8 +481,45 @@ def _near(written: object, names: Sequence[str], cutoff: float = 0.61) -> str:
     if RENAMED.get(written) in names:
         return f": renamed to {RENAMED[written]!r}"
     simple = {name.lower().replace("-", "_").replace(" ", "_"): name for name in names}
-    found = difflib.get_close_matches(written.lower().replace("-", "_").replace(" ", "_"), simple, n=1, cutoff=cutoff)
+    word = written.lower().replace("-", "_").replace(" ", "_")
+    begins = [name for name in simple if name.startswith(word)] if len(word) >= SHORTEST else []
+    found = difflib.get_close_matches(word, simple, n=1, cutoff=cutoff) or (begins if len(begins) == 1 else [])
     return did_you_mean([simple[one] for one in found])
+
+
+def _tag_in(there: object, tag: str, words: Sequence[str], keys: Sequence[Key]) -> str:
+    """A question that offers the field that tells forms apart, of a mapping that has it not: a space that is missing,
+    another name for it, its word in the place of its name, or the mapping one level further in."""
+    for name, value in cast("Tree", there).items() if isinstance(there, Mapping) else ():
+        before, colon, after = name.partition(":")
+        if colon and after and _near(before, [tag]):
+            return f"; did you mean {tag!r}, with a space after the colon?"
+        if isinstance(value, Mapping) and tag in value:
+            return f"; did you mean {keys[-1]}.{name}: {{{tag}: …}}?"
+        if (isinstance(value, str) and value.lower() in words) or _near(name, [tag], TAG):
+            return f"; did you mean {tag}: {value}?"
+        if name in words:
+            return f"; did you mean {tag}: {name}?"
+    return ""
+
+
+def _constant(value: object, there: Mapping[str, Any]) -> str:
+    """A question that offers the number of a constant, which stands alone."""
+    numbers = [one for one in there.values() if isinstance(one, int | float)]
+    return f"; did you mean {numbers[0]} alone?" if value == "constant" and len(numbers) == 1 else ""
+
+
+def _nested(keys: Sequence[Key], value: Any) -> str:
+    """A question that offers the dotted field of a mapping whose values are lists, as of a grid."""
+    paths = list(_lists(str(keys[-1]), value)) if isinstance(value, Mapping) and keys[:1] == ["grid"] else []
+    return f"; did you mean {', '.join(f'{path}: {one}' for path, one in paths)}?" if paths else ""
+
+
+def _lists(path: str, value: Any) -> Iterator[tuple[str, list[Any]]]:
+    for name, inner in cast("Tree", value).items() if isinstance(value, Mapping) else ():
+        if isinstance(inner, list):
+            yield f"{path}.{name}", plain(inner)
+        yield from _lists(f"{path}.{name}", inner)
 
 
 def _near_text(name: str, forms: Sequence[Sequence[str]], root: type[BaseModel], keys: Sequence[Key]) -> str:
@@ -432,17 +527,15 @@ def _near_text(name: str, forms: Sequence[Sequence[str]], root: type[BaseModel],
     a field of another part."""
     if match := re.fullmatch(r"(\w+):(\S.*)", name):
         return f"; did you mean {match[1]!r}, with a space after the colon?"
-    if found := _near(name, [one for form in forms for one in form]):
-        return found
-    if len(name) < SHORTEST:
-        return ""
-    found = sorted({one for form in forms for one in form if name in one.split("_")})
-    if not found:
+    beside = [one for form in forms for one in form]
+    found = sorted({one for one in beside if name in one.split("_")}) if len(name) >= SHORTEST else []
+    if not found and len(name) >= SHORTEST:
         places = sorted(
-            {path for path in _paths(root, name) if path != name}, key=lambda path: (path.count("."), path)
+            {path for path in _paths(root, name) if path != name},
+            key=lambda path: (path.count("."), "[" in path, path),
         )
-        found = [path for path in places if len(keys) > 1 and path.startswith(f"{keys[0]}")] or places
-    return did_you_mean(found[:2])
+        found = places if len(keys) == 1 else [path for path in places if path.startswith(f"{keys[0]}")]
+    return _near(name, beside, 0.75) or did_you_mean(found[:2]) or _near(name, beside)
 
 
 def _of_hundred(value: object, bounds: Mapping[str, Any], allowed: str) -> str:
@@ -472,7 +565,7 @@ def _of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseM
         number = float(f"{float(match[1]) * UNITS[match[2]]:.12g}")
         if hint := _of_no_form(number, (), models):
             return f"; in seconds{hint}"
-    if isinstance(value, list) and len(cast("list[Any]", value)) == 1:
+    if isinstance(value, list) and len(cast("list[Any]", value)) == 1 and not isinstance(value[0], list):
         return "; did you mean the same without hyphens or brackets?"
     for model in models:
         tag = tag_field(model)
@@ -483,6 +576,9 @@ def _of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseM
         number = isinstance(value, int | float) and not isinstance(value, bool) and len(needed) == 1
         if tag and number and "float" in str(model.model_fields[needed[0]].annotation):
             return f"; did you mean {{{tag}: {words[0]}, {needed[0]}: {value}}}?"
+    for field, info in models[0].model_fields.items() if len(models) == 1 and isinstance(value, str) else ():
+        if value in _all_literals(info.annotation):
+            return f"; did you mean {{{field}: {value}}}?"
     return ""
 
 
@@ -512,6 +608,13 @@ def _alone_in(value: object, models: Sequence[type[BaseModel]]) -> str:
     except ValidationError:
         return ""
     return f"; did you mean {{{required[0]}: {value}}}?"
+
+
+def _inner(model: type[BaseModel], name: str) -> Iterator[str]:
+    """Fields of a model whose own models have a field of this name."""
+    for field, info in model.model_fields.items():
+        if any(name in one.model_fields for one in models_in(info.annotation)):
+            yield field
 
 
 def _free_fields(model: type[BaseModel]) -> Iterator[str]:
@@ -555,7 +658,9 @@ def _written_as(value: object, wanted: str) -> str:
     if wanted == "a list" and isinstance(value, Mapping):
         return "a list of one, with a hyphen and a space before its first field"
     if wanted == "a mapping of fields" and isinstance(value, list):
-        return "the same without hyphens or brackets" if len(cast("list[Any]", value)) == 1 else ""
+        entries = cast("list[Any]", value)
+        alone = len(entries) == 1 and isinstance(entries[0], Mapping)
+        return "the same without hyphens or brackets" if alone else ""
     return ""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from attacks.audit.verdict import BROKEN, NOTHING_CLAIMED, cause
+from attacks.audit.verdict import BROKEN, NOTHING_CLAIMED, at_most, cause
 from attacks.replay.coins import HISTORIES
 from netsim.claims import BY_HAND, SYMBOLS, UNCLAIMED, Norm
 from scenarios.render.sentences import ELSEWHERE, moment, word
@@ -140,8 +140,8 @@ def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = 
         found.append(_Step(_protect(audit)))
     elif audit.verdict == "refuted":
         known = max(audit.epsilon_exact.lower, audit.epsilon_audited)
-        costs = f"at least ε = {_above(known)}" if 0 < known < math.inf else "claim more"
-        costs = f"a claim of ε = {_above(most)} would hold" if 0 < most < math.inf else costs
+        costs = f"at least ε = {show(known, 4)}" if 0 < known < math.inf else "claim more"
+        costs = f"a claim of ε = {at_most(most)} would hold" if 0 < most < math.inf else costs
         found.append(_Step(f"Claim what is true: {costs}; or use more noise"))
     elif audit.verdict == "vacuous":
         found.append(_Step("Use more noise or fewer rounds, until the claim is small enough to mean something"))
@@ -159,12 +159,6 @@ def see(claimed: float | None, place: Path | str) -> _Step:
     """The command that replays a transcript which breaks a claim, or shows that nothing is protected."""
     what = "it" if claimed is None or math.isinf(claimed) else "how the claim breaks"
     return _Step(f"See {what} in one run, message by message", f"netsim witness {shlex.quote(str(place))}")
-
-
-def _above(epsilon: float) -> str:
-    """Three digits, not below the number."""
-    unit = 10.0 ** (math.floor(math.log10(epsilon)) - 2)
-    return show(math.ceil(epsilon / unit - 1e-9) * unit)
 
 
 def _protect(audit: AuditResult) -> str:

@@ -351,11 +351,14 @@ def fitted(columns: Sequence[Column], console: Console) -> Table:
 
 
 def stacked(columns: Sequence[Column], console: Console) -> Iterator[Table]:
-    """All columns, in as many tables as that takes, each of which begins with the first of them."""
+    """All columns, in as many tables as that takes, each of which begins with the first of them. A column without a
+    head stays with the one before it."""
     first, *others = columns
     while others:
         count = len(others)
         while count > 1 and _table([first, *others[:count]], console)[1] > console.width:
+            count -= 1
+        if 1 < count < len(others) and not others[count].head:
             count -= 1
         yield _table([first, *others[:count]], console)[0]
         others = others[count:]

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -11,8 +11,11 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 from rich.box import SIMPLE_HEAD
+from rich.console import Group
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.files import read_json
@@ -119,7 +122,7 @@ class Traced:
                 "for float64 with a header of 20 bytes; trace it in its results folder"
             ) from None
 
-    def table(self, limit: int, replica: int, values: bool, width: int) -> "tuple[Table, Totals, bool]":
+    def table(self, limit: int, replica: int, values: bool, width: int) -> "tuple[Table | Group, Totals, bool]":
         """The first rows (all, for a limit of 0) as a table for a terminal `width` letters wide, what they come to,
         and whether there are more."""
         totals, read, cells = Totals(), iter(self.rows), list[tuple[str, ...]]()
@@ -380,12 +383,14 @@ class Totals:
 
 _HEADS = ("time (s)", "from", "to", "event", "kind", "no.", "try", "bytes")
 _LEFT = ("event", "kind")
+_INDENTED = (0, 0, 0, 4)
 _SPARED = ("event", "try")
 """Columns that give way in a narrow terminal where they say the same in every row."""
 
 
-def _laid_out(cells: list[tuple[str, ...]], last: str, width: int) -> Table:
-    """Numbers stay whole, fields fold at spaces. Where the longest word of a field has no room, columns give way."""
+def _laid_out(cells: list[tuple[str, ...]], last: str, width: int) -> "Table | Group":
+    """Numbers stay whole, fields fold at spaces. Where the longest word of a field has no room, columns give way, and
+    where that is not enough the fields stand below their row."""
     columns = dict(zip((*_HEADS, last), zip(*cells, strict=True), strict=False))
     widths = {name: max(map(len, (name, *column))) for name, column in columns.items()}
     widths[last] = max(map(len, (last, *" ".join(columns.get(last, ())).split())))
@@ -395,6 +400,10 @@ def _laid_out(cells: list[tuple[str, ...]], last: str, width: int) -> Table:
         if sum(widths.values()) + len(widths) - 1 > width and len(set(columns.get(name, ()))) == 1:
             shown.caption = f"{shown.caption or 'every row:'} {name} {columns.pop(name)[0]} "
             del widths[name]
+    if sum(widths.values()) + len(widths) - 1 > width:
+        below = columns.pop(last)
+        del widths[last]
+        return _with_fields_below(columns, widths, below, last, str(shown.caption or ""))
     for name in columns:
         numbers = name != last and name not in _LEFT
         shown.add_column(
@@ -406,6 +415,24 @@ def _laid_out(cells: list[tuple[str, ...]], last: str, width: int) -> Table:
     for row in zip(*columns.values(), strict=True):
         shown.add_row(*(cell.replace("[", "\\[") for cell in row))
     return shown
+
+
+def _with_fields_below(
+    columns: dict[str, tuple[str, ...]], widths: dict[str, int], fields: Sequence[str], last: str, caption: str
+) -> Group:
+    def line(cells: Iterable[str]) -> str:
+        named = zip(columns, cells, strict=True)
+        each = (one.ljust(widths[k]) if k in _LEFT else one.rjust(widths[k]) for k, one in named)
+        return " ".join(each).rstrip()
+
+    lines: list[Text | Padding] = [
+        Text(line(columns)),
+        Padding(Text(last), _INDENTED),
+        Text("─" * len(line(columns))),
+    ]
+    for row, texts in zip(zip(*columns.values(), strict=True), fields, strict=True):
+        lines += [Text(line(row)), *([Padding(Text(texts), _INDENTED)] if texts else [])]
+    return Group(*lines, *([Text(caption, "dim italic")] if caption else []))
 
 
 def _json_number(value: Any) -> Any:

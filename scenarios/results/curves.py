@@ -42,6 +42,11 @@ def unit(entry: AlgorithmResult) -> str:
     return "activations" if entry.convergence is None else entry.convergence.unit
 
 
+def step(entry: AlgorithmResult) -> str:
+    """One of them: "round" or "activation"."""
+    return unit(entry).removesuffix("s")
+
+
 def curve(entry: AlgorithmResult, y: str, x: str) -> Curve:
     """A curve over an axis; a `NotMeasuredError` where results lack one of the two."""
     if y == "epsilon_claimed":

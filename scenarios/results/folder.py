@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import cast
 
 from netsim.errors import ScenarioError, did_you_mean, near
-from netsim.files import check_regular
+from netsim.files import read_text
 from scenarios.build.experiment import Experiment
-from scenarios.files.folders import MANIFEST, RESULTS, SWEEP
-from scenarios.files.library import library
+from scenarios.files.folders import MANIFEST, PAGE, RESULTS, SWEEP, SWEPT
+from scenarios.files.library import library, no_variant
 from scenarios.results.header import problem_facts, versions
 from scenarios.results.tree import AlgorithmResult, Manifest, Results, loads, loads_manifest, save
 from scenarios.schema import Scenario
@@ -28,7 +28,10 @@ def no_results(folder: Path, field: str = "folder") -> ScenarioError:
         why, allowed = "is a sweep's", f"a folder of one run; `netsim report {folder}` shows the sweep"
     elif folder.is_dir():
         inside = [one.parent.name for one in sorted(folder.glob(f"*/{RESULTS}"))]
-        why = "no results folder: it has no results.json"
+        lacks = RESULTS if not (folder / RESULTS).is_file() else MANIFEST
+        lacks = SWEEP if (folder / SWEPT).exists() else lacks
+        there = f"its {lacks} is a folder" if (folder / lacks).is_dir() else f"it has no {lacks}"
+        why = f"no results folder: {there}"
         allowed = f"a folder in it: {', '.join(inside[:5])}" if inside else allowed
     elif folder.exists():
         why = "is a file, and no results folder"
@@ -52,20 +55,25 @@ def read_manifest(folder: Path | str) -> Manifest:
     return loads_manifest(_text(file), str(file))
 
 
-def standing(folder: Path, scenario: Scenario, verb: str) -> Results | None:
+def standing(folder: Path, scenario: Scenario, verb: str, way: str = "--replace") -> Results | None:
     """Finished results of the very same scenario, code and versions that `netsim VERB` left in the folder: to run it
     again would give the same numbers. None where nothing is lost by a new run: an empty folder, an interrupted run.
 
-    You get a `ScenarioError` where a new run would replace other finished results, and for a file.
+    You get a `ScenarioError` where a new run would replace other finished results, which names the `way` to do
+    so, and for a file.
     """
     if folder.is_file():
         raise ScenarioError("folder", str(folder), "is a file", "a folder to write to")
+    for name in (MANIFEST, RESULTS, PAGE):
+        if (folder / name).is_dir():
+            raise _kept(folder, f"has a folder {name}, where a file is written", "its removal")
     if not (folder / RESULTS).is_file():
         return None
     try:
         found, resolved = read_results(folder), read_manifest(folder).resolved
     except ScenarioError as error:
-        raise _kept(folder, f"holds results that cannot be read here: {error.problem}") from None
+        which = replace(error, allowed="").sentence()
+        raise _kept(folder, f"holds results that cannot be read here: {which}", way) from None
     if found.name != scenario.name:
         return None  # `prepare` refuses another scenario's folder, whatever its state
     then = {one.get("name"): one.get("sha256") for one in resolved}
@@ -82,12 +90,12 @@ def standing(folder: Path, scenario: Scenario, verb: str) -> Results | None:
     if found.status != "complete" and (not apart or found.variants is None):
         return None
     if apart:
-        raise _kept(folder, f"holds finished results of {scenario.name}, with {apart}")
+        raise _kept(folder, f"holds finished results of {scenario.name}, with {apart}", way)
     return found
 
 
-def _kept(folder: Path, why: str) -> ScenarioError:
-    return ScenarioError("folder", str(folder), why, "another folder, or --replace")
+def _kept(folder: Path, why: str, way: str) -> ScenarioError:
+    return ScenarioError("folder", str(folder), why, f"another folder, or {way}")
 
 
 def _newer(tree: object, when: float) -> bool:
@@ -110,7 +118,7 @@ def parts_of(folder: Path, variant: str | None = None) -> list[Path]:
     several = bool(read_results(folder).variants) if (folder / RESULTS).is_file() else bool(there)
     if variant is not None:
         if variant not in there:
-            raise ScenarioError("--variant", variant, "no such variant in the folder", ", ".join(there) or "none")
+            raise no_variant(variant, [*there])
         return [there[variant]]
     return list(there.values()) if several else [folder]
 
@@ -212,9 +220,8 @@ def _placed(manifest: Manifest) -> Scenario:
 
 def _text(path: Path) -> str:
     try:
-        check_regular(path)
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ScenarioError("folder", str(path), f"cannot be read ({error.strerror or error})") from None
-    except ValueError as error:
-        raise ScenarioError("folder", str(path), f"no text ({error})", "what `netsim run` wrote") from None
+        return read_text(path)
+    except (OSError, ValueError) as error:
+        why = f"cannot be read ({getattr(error, 'strerror', None) or error})"
+        allowed = "what `netsim run` wrote there, or netsim run again"
+        raise ScenarioError("file", str(path), why, allowed, str(path)) from None

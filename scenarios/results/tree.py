@@ -129,7 +129,7 @@ class AlgorithmResult(Result, Shown):
 
     name: str
     """Name in the scenario."""
-    slug: str
+    slug: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
     """ALGORITHM in the names of its files."""
     kind: str
     """`kind` in the scenario."""
@@ -291,7 +291,7 @@ class AlgorithmSummary(Result):
 class VariantResult(Result):
     """One variant of a study."""
 
-    name: str
+    name: Annotated[str, Field(pattern=r"^([^/\\.][^/\\]*)?$")]
     """Its name and folder; empty of the only run of a scenario whose data are absent."""
     fields: dict[str, Setting]
     """Values of the fields that it sets, by dotted path."""
@@ -404,6 +404,7 @@ class Manifest(Result):
 T = TypeVar("T")
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _REMEDY = f"schema_version {SCHEMA_VERSION}: the {RESULTS} of this version of netsim, or netsim run again"
+_MANIFEST_REMEDY = f"the {MANIFEST} that this version of netsim wrote, or netsim run again"
 
 
 def dumps(results: object) -> str:
@@ -433,31 +434,37 @@ def loads(text: str, file: str = RESULTS) -> Results:
     You get a `ScenarioError` for text that is no JSON, for results of another schema version, and for keys or values
     that this version does not know; it names the `file` and the first such field.
     """
-    tree = _mapping(text, file)
-    version = tree.get("schema_version", 1)
+    tree = _mapping(text, file, _REMEDY)
+    version = tree.get("schema_version")
     if version != SCHEMA_VERSION:
-        newer = isinstance(version, int) and version > SCHEMA_VERSION
-        why = "written by a newer netsim" if newer else "written by an older netsim"
+        why = (
+            "missing: written by an older netsim (0.1), or not by netsim"
+            if version is None
+            else "no version of results"
+        )
+        if isinstance(version, int):
+            why = f"written by {'a newer' if version > SCHEMA_VERSION else 'an older'} netsim"
         raise ScenarioError("schema_version", version, why, _REMEDY, file)
-    return _validated(Results, tree, file)
+    return _validated(Results, tree, file, _REMEDY)
 
 
 def loads_manifest(text: str, file: str = MANIFEST) -> Manifest:
     """The manifest that `dumps` wrote. Errors as those of `loads`."""
-    return _validated(Manifest, _mapping(text, file), file)
+    return _validated(Manifest, _mapping(text, file, _MANIFEST_REMEDY), file, _MANIFEST_REMEDY)
 
 
-def _mapping(text: str, file: str) -> dict[str, object]:
+def _mapping(text: str, file: str, remedy: str) -> dict[str, object]:
     try:
         raw = parse_json(text)
     except ValueError as error:
-        raise ScenarioError("results", file, f"not JSON: {error}", _REMEDY, file) from None
+        why = f"not JSON: {error}" if text.strip() else "an empty file"
+        raise ScenarioError("file", file, why, remedy, file) from None
     if not isinstance(raw, dict):
-        raise ScenarioError("results", file, "not the results of a run", _REMEDY, file)
+        raise ScenarioError("file", file, "not what a run writes", remedy, file)
     return cast("dict[str, object]", raw)
 
 
-def _validated(kind: type[T], tree: dict[str, object], file: str) -> T:
+def _validated(kind: type[T], tree: dict[str, object], file: str, remedy: str) -> T:
     # The scenario is validated strictly, and takes no text for a number.
     tree["scenario"] = numbers_of(tree.get("scenario"))
     try:
@@ -465,7 +472,10 @@ def _validated(kind: type[T], tree: dict[str, object], file: str) -> T:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise ScenarioError(where or "results", first["input"], first["msg"], _REMEDY, file) from None
+        lacks = first["type"].startswith("missing")
+        value, why = (None, "missing") if lacks else (first["input"], first["msg"])
+        why = "unknown field" if first["type"] == "unexpected_keyword_argument" else why
+        raise ScenarioError(where or "results", value, why, remedy, file) from None
 
 
 def schema() -> JsonSchemaValue:

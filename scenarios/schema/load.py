@@ -15,11 +15,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from netsim.arguments import checked
 from netsim.errors import ScenarioError, together
 from netsim.readers.deployed import hosts
 from scenarios.files import mistakes
 from scenarios.files.document import Place, Tree, keys_of, place_of, plain, put
-from scenarios.files.library import full_tree, is_set, label, read_fields, read_source, read_text
+from scenarios.files.library import full_tree, is_set, label, no_variant, read_fields, read_source, read_text
 from scenarios.files.models import as_mappings, literals, models_in
 from scenarios.schema import own_code
 from scenarios.schema.scenario import Scenario
@@ -46,6 +47,7 @@ class Located:
         return replace(error, file=place.file, line=place.line)
 
 
+@checked
 def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> Located:
     """A scenario from a YAML file, or by name from the library, with `settings` such as ``links.loss=0.2``.
 
@@ -54,6 +56,7 @@ def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> Located:
     return parse(*read_source(str(source)), settings)
 
 
+@checked
 def parse(text: str, file: str = "<text>", settings: Sequence[str] = ()) -> Located:
     """A scenario from YAML text. Raises one `ScenarioError` with every mistake."""
     return validated(full_tree(text, file, settings), file, settings)
@@ -147,7 +150,7 @@ def alone(source: Located, name: str) -> Located:
     """
     found = {one.name: one for one in expanded(source)}
     if name not in found:
-        raise ScenarioError("--variant", name, "no such variant", ", ".join(found) or "none: it has no variants")
+        raise no_variant(name, [*found])
     tree = found[name].located.tree
     for key in ("figures", "reproduces"):
         tree.pop(key, None)

@@ -5,7 +5,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, wraps
 from types import CodeType
 from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
 
@@ -115,14 +115,15 @@ def _suited(own: type[Algorithm], epsilon: float | None, delta: float, source: s
             return algorithm.rounds if type(algorithm.rounds) is int else None
 
         said["horizon"] = property(horizon)
-    if epsilon is not None or own.claim is Algorithm.claim:
 
-        def claim(_: Algorithm, adjacency: Adjacency, setting: Setting, at: float) -> Claim:  # noqa: ARG001
-            if epsilon is None:
-                return Claim(None, 0.0, "no claim", adjacency, BY_HAND, (UNCLAIMED,))
+    @wraps(own.claim)
+    def claim(algorithm: Algorithm, adjacency: Adjacency, *facts: Any) -> Claim:
+        if epsilon is not None:
             return Claim(epsilon, delta, source, adjacency, BY_HAND)
+        found = own.claim(algorithm, adjacency, *facts)
+        return Claim(None, 0.0, "no claim", adjacency, BY_HAND, (UNCLAIMED,)) if found is None else found
 
-        said["claim"] = claim
+    said["claim"] = claim
 
     def check(algorithm: Algorithm, setting: Setting) -> None:
         try:

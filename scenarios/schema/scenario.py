@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
+from netsim.arguments import checked
 from netsim.bounds import MOST, Count
 from netsim.claims import Norm
 from netsim.node import Backend
@@ -293,6 +294,7 @@ class Scenario(Model):
         """Whether it has variants: several runs."""
         return bool(self.variants or self.grid)
 
+    @checked
     def with_options(self, *options: str) -> "Scenario":
         """The same with fields set as ``netsim run -o`` sets them: ``links.loss=0.2``, ``algorithms[0].rounds=50``.
 

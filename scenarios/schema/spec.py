@@ -56,8 +56,14 @@ class _DeclaredModel(ModelMetaclass):
     if not TYPE_CHECKING:
 
         def __call__(cls, *args: Any, **said: Any) -> Any:  # noqa: N805
+            if args:
+                fields = cls.model_fields.items()
+                of = [(not one.is_required(), name) for name, one in fields if name != tag_field(cls)]
+                name = public_name(cls)
+                why = "a value without the name of its field"
+                raise ScenarioError(name, args[0], why, f"{name}({min(of)[1]}=…): every value by name")
             try:
-                return super().__call__(*args, **said)
+                return super().__call__(**said)
             except ValidationError as error:
                 raise mistakes(error, said, None, cls) from None
 

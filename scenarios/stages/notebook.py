@@ -19,7 +19,7 @@ from rich.console import Console
 from attacks.audit.verdict import BROKEN
 from netsim.algorithms import Algorithm
 from netsim.arrays import unknown
-from netsim.errors import PrivacyError, ScenarioError, meant, what
+from netsim.errors import ScenarioError, meant, what
 from netsim.memory import check_jobs
 from netsim.settings import Recording
 from netsim.simulation import Run
@@ -139,6 +139,10 @@ def audit_own(
     with as_arguments({f"audit.{name}": name for name in sizes}):
         scenario = validated(Scenario, tree, "")
     scenario = scenario.with_options(*options)
+    if (spec := scenario.audit) is None:
+        raise ScenarioError(
+            "audit", None, "is what is to be done here", "no option, or a field of it: 'audit.agent=1'"
+        )
     experiment = Experiment.of(scenario)
     (subject,) = experiment.subjects
     simulation = replace(subject.simulation, algorithm=claiming(algorithm, epsilon, delta))
@@ -147,10 +151,7 @@ def audit_own(
     if activations is None:
         activations = replace(simulation, recording=Recording(measure=False)).run().largest_activations
     stated = simulation.claim(experiment.adjacency, activations, subject.delta)
-    if stated is None:
-        raise PrivacyError(f"{name} claims nothing here: hand in ε, or (ε, δ)")
-    spec = scenario.audit
-    assert spec is not None  # `WORLD` has one
+    assert stated is not None  # `claiming` gives one, if of nothing
     seconds = audit_cost(simulation, spec).seconds
     long = math.isnan(seconds) or seconds > LONG
     console = Console(file=sys.stderr, force_jupyter=False)
@@ -189,7 +190,8 @@ def check_none(others: Mapping[str, object]) -> None:
             ends = "(1.0, 1e-5)" if name == "delta" else "1.0"
             allowed = f"netsim.audit(Mine(rounds=20), {ends}); without it, what its claim() returns"
             raise ScenarioError(name, value, "part of the claim, the second argument", allowed)
-        known = [one.name for one in signature(audit_own).parameters.values() if one.kind is one.KEYWORD_ONLY]
+        parameters = signature(audit_own).parameters.values()
+        known = [one.name for one in parameters if one.kind is not one.VAR_POSITIONAL]
         allowed = f"{', '.join(known)}; a field of the scenario is a text, such as 'topology.kind=complete'"
         raise ScenarioError(name, value, f"no argument of an audit{meant(name, known)}", allowed)
 

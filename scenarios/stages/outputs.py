@@ -27,7 +27,7 @@ from netsim.simulation import Simulation
 from netsim.transcript import Transcript
 from scenarios.build.duration import Progress
 from scenarios.files.document import as_yaml
-from scenarios.files.folders import PAGE, RESULTS, remove_drafts, whole
+from scenarios.files.folders import PAGE, RESULTS, check_new, remove_drafts, whole
 from scenarios.files.models import as_mappings
 from scenarios.results.base import write_text
 from scenarios.results.tree import Results
@@ -126,7 +126,8 @@ class TranscriptFiles:
             ]
             kept = [*kept, *zip(*named, strict=True)][-SHOWN:]
         return [
-            f"last recorded: t={time:g} s, {sender} → {receiver}, {kind} {number}, attempt {attempt}"
+            f"last recorded: t={time:g} s, {sender} → {receiver}, {kind}"
+            + (f" {number}, attempt {attempt}" if number >= 0 else "")  # an acknowledgement has none
             for time, sender, receiver, kind, number, attempt in kept
         ]
 
@@ -239,9 +240,8 @@ def write_artifact(results: Results, run: Path, folder: Path) -> None:
     empty, and for a run that did not end."""
     if results.status != "complete":
         raise ScenarioError("folder", str(run), f"its run is {results.status}", "a run that is complete")
-    if folder.exists() and any(folder.iterdir()):
-        raise ScenarioError("--out", str(folder), "not empty", "a new folder")
-    (folder / "files").mkdir(parents=True)
+    check_new(folder)
+    (folder / "files").mkdir()
     tree = as_mappings(results.scenario)
     take_files(tree, folder / "files")
     write_text(folder / "scenario.yaml", as_yaml(tree))

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from itertools import zip_longest
@@ -14,7 +14,6 @@ import numpy as np
 
 from attacks import inference
 from attacks.audit.accounting.intervals import clopper_pearson
-from attacks.audit.conformance import UnknownCoins
 from attacks.audit.loss.comparison import Sample, compare_worlds
 from attacks.inference import Evidence
 from attacks.reconstruction.attack import Case, Known, Prior
@@ -25,12 +24,11 @@ from attacks.replay import replay
 from attacks.score import score_gradients
 from netsim import settings
 from netsim.adversary import Adversary, AdversaryView, Query
-from netsim.errors import AttackError, NetsimError, PrivacyError, ScenarioError, TranscriptError
+from netsim.errors import AttackError, PrivacyError, ScenarioError, TranscriptError
 from netsim.randomness import Streams, coins_of
 from netsim.readers.deployed.capture import at_door
 from netsim.simulation import Run, Simulation
 from netsim.transcript import Transcript
-from netsim.transcript.message import Record
 from netsim.transcript.packet_log import PacketLog
 from netsim.transcript.stored import StreamedTranscript
 from netsim.truth import Truth
@@ -96,6 +94,8 @@ def attack_recording(
         assert subject.attacked is not None
         assert experiment.holding is not None
         few = _Recording(experiment, subject, subject.attacked, experiment.holding, second, score, progress)
+    for one in (whole, few):
+        one.load()
     attacks = experiment.scenario.attacks
     gradients = whole.gradients(folder / f"estimates-{slug}.parquet")
     traffic = whole.traffic() if "traffic" in names else None
@@ -131,6 +131,10 @@ class _Recording:
     score: bool
     progress: Progress
     log: PacketLog = field(default_factory=PacketLog)
+
+    def load(self) -> None:
+        """Read the transcript, so that a damaged file is said before anything is computed."""
+        self.progress.begin(f"{self.subject.spec.name}: reading {len(self.transcript):,} rows", 1)
 
     # ── the adversary's side ────────────────────────────────────────────────────────────────────────────
     @cached_property
@@ -498,39 +502,3 @@ def _sentence_of_property(found: KeptProperty) -> str:
         f"Property: named {named}; it is the one that the agent's own labels say {rate(found.right)} of the time "
         f"(a guess: {percent(found.guess)})."
     )
-
-
-# ── names in a transcript from elsewhere ────────────────────────────────────────────────────────────────
-def check_names(rows: Sequence[Record], simulation: Simulation, columns: Mapping[str, str], file: str) -> None:
-    """Raise a `ScenarioError` where the first message has other names than the algorithm sends there; `columns` is
-    the map that the file was read by. Nothing is said of an algorithm that cannot be replayed up to there."""
-    first = next((row for row in rows if row.kind in ("exchange", "direct")), None)
-    if first is None:
-        return
-    sends = _sent_first(rows, first.sender, simulation)
-    there = tuple(first.values)
-    if sends is None or set(sends) == set(there):
-        return
-    strange = [name for name in there if name not in sends]
-    given = [columns.get(name, name) for name in strange] + ["COLUMN"] * len(sends)
-    lacking = [name for name in sends if name not in there]
-    maps = " ".join(f"--column {name}={column}" for name, column in zip(lacking, given, strict=False))
-    maps = maps or " ".join(f"--column {name}={columns.get(name, name)}" for name in sends)
-    names, own = (" and ".join(map(repr, one)) or "no value" for one in (sends, there))
-    mapped = [f"{name}={columns[name]}" for name in strange if name in columns]
-    field, value = ("--column", mapped[0]) if mapped else ("file", file)
-    raise ScenarioError(field, value, f"the algorithm sends {names}, the file has {own}", maps)
-
-
-def _sent_first(rows: Sequence[Record], agent: int, simulation: Simulation) -> tuple[str, ...] | None:
-    """Names of the values of an agent's first message, by its code; None where they are those of the transcript, or
-    where the code does not come so far."""
-    door = at_door([row for row in rows if row.kind != "ack"], agent)
-    end = next(k for k, row in enumerate(door) if row.event == "sent") + 1
-    replicas = next((len(value) for row in door for value in row.values.values()), 1)
-    view = AdversaryView(Adversary("door", (), (agent,)), Transcript(door[:end], replicas), simulation.public(), {})
-    try:
-        found = replay(view, agent, simulation.problem.objectives[agent], UnknownCoins())
-    except NetsimError:
-        return None
-    return None if found.departure is None else found.departure.names

@@ -22,7 +22,7 @@ from scenarios.results import findings
 from scenarios.results.attacks import GradientResult, MembershipResult, ReconstructionResult
 from scenarios.results.audit import AuditRefused, AuditResult
 from scenarios.results.base import Setting, taken, write_text
-from scenarios.results.folder import read_results
+from scenarios.results.folder import read_results, standing
 from scenarios.results.header import blank, manifest
 from scenarios.results.tree import (
     AlgorithmResult,
@@ -186,8 +186,17 @@ def _studied(
     return _written(folder, results, [*ran.values()], page)
 
 
-def finish(folder: Path, results: Results, command: str) -> None:
-    """Write the page, and remove drafts and the lock, of finished results whose command was killed before it did."""
+def finished(
+    folder: Path, scenario: Scenario, verb: str, command: str = "", *, way: str = "--replace", page: bool = True
+) -> Results | None:
+    """Results of the very same scenario in the folder (`standing`), which a run would only repeat; None where there
+    are none. Where their command was killed at its end, the page is written, drafts and the lock are removed."""
+    if (results := standing(folder, scenario, verb, way)) is not None and page:
+        _finish(folder, results, command)
+    return results
+
+
+def _finish(folder: Path, results: Results, command: str) -> None:
     with held(folder, command, drafts=(folder,)):
         if results.variants is None:
             complete(results, folder, Silent())

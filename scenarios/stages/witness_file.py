@@ -23,7 +23,7 @@ from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.codecs import Float64
 from netsim.errors import ScenarioError
-from netsim.files import check_regular, parse_json
+from netsim.files import parse_json, read_text
 from netsim.models.model import L1, ElasticNet, Regularizer, Zero
 from netsim.problems import LeastSquares, LogisticLoss, NonconvexLogistic, Objective
 from netsim.simulation import Simulation
@@ -32,6 +32,7 @@ from scenarios.schema import own_code
 from scenarios.schema.spec import Index, Model
 
 FORMAT, VERSION = "netsim witness", 1
+_WRITTEN = "a file that `netsim run` wrote, as it was"
 Tree: TypeAlias = Mapping[str, object]
 """A JSON object, as the file has it: the seal is of just that."""
 WIDTH = 240
@@ -210,8 +211,7 @@ class WitnessFile(Model):
     def read(cls, path: Path) -> Self:
         """You get a `ScenarioError` for a file that cannot be read, or is no witness."""
         try:
-            check_regular(path)
-            tree = parse_json(path.read_text(encoding="utf-8"), finite=True)
+            text = read_text(path)
         except OSError as error:
             inside = sorted(one.name for one in path.glob("witness-*.json")) if path.is_dir() else []
             allowed = f"a file of it: {', '.join(inside)}" if inside else "a file witness-….json of a results folder"
@@ -219,18 +219,27 @@ class WitnessFile(Model):
                 "witness", str(path), f"cannot be read ({error.strerror or error})", allowed
             ) from None
         except ValueError as error:
-            allowed = "a file that `netsim run` wrote"
-            raise ScenarioError("witness", str(path), f"no JSON ({error})", allowed) from None
+            why = str(error)
+            raise ScenarioError("witness", str(path), f"cannot be read ({why})", _WRITTEN) from None
+        try:
+            tree = parse_json(text, finite=True)
+        except ValueError as error:
+            why = f"no JSON ({error})" if text.strip() else "an empty file"
+            raise ScenarioError("witness", str(path), why, _WRITTEN) from None
         if not plain.is_mapping(tree) or tree.get("format") != FORMAT:
             raise ScenarioError("witness", str(path), f"not a {FORMAT}", "a file witness-….json of a results folder")
         if tree.get("version") != VERSION:
-            raise ScenarioError("version", tree.get("version"), "another version of the format", str(VERSION))
+            why = "another version of the format"
+            raise ScenarioError("version", tree.get("version"), why, str(VERSION), str(path))
         try:
             return cls.model_validate(tree)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             field = ".".join(map(str, first["loc"]))
-            raise ScenarioError(field, first.get("input"), first["msg"], file=str(path), line=1) from None
+            why = "unknown field" if first["type"] == "extra_forbidden" else first["msg"]
+            value = None if first["type"] == "missing" else first.get("input")
+            why = "missing" if first["type"] == "missing" else why
+            raise ScenarioError(field, value, why, _WRITTEN, str(path)) from None
 
 
 # ── fingerprints ────────────────────────────────────────────────────────────────────────────────────────

@@ -5,7 +5,8 @@
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -17,7 +18,7 @@ from pyarrow import ArrowException, parquet
 from pydantic import JsonValue, TypeAdapter
 
 from netsim.errors import ScenarioError
-from netsim.files import draft_of, parse_json, read_json
+from netsim.files import check_regular, draft_of, parse_json, read_json
 from scenarios.files.folders import LOCK, is_draft, whole
 from scenarios.files.folders import SWEEP as MANIFEST
 from scenarios.files.folders import SWEPT as TABLE
@@ -133,21 +134,10 @@ DONE = "points"
 
 def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
     """The folder with its manifest; one of the same sweep is continued; any other is a `ScenarioError`."""
-    own: dict[str, JsonValue] = {
-        "sweep": sweep.model_dump(mode="json"),
-        "scenario": base.scenario.model_dump(mode="json"),
-        "versions": dict(versions()),
-    }
-    path = folder / MANIFEST
+    own, path = _manifest(sweep, base), folder / MANIFEST
     try:
         (folder / DONE).mkdir(parents=True, exist_ok=True)
-        others = [one for one in folder.iterdir() if one.name not in (DONE, LOCK) and not is_draft(one)]
-        others = [one for one in others if not one.name.startswith(MANIFEST)]
-        there = path.exists()  # after the look at the others: another process may just have made it
-        if there:
-            _check_same(path, own, folder)
-        elif others:
-            raise ScenarioError("folder", str(folder), "holds files that are no sweep's", "a new or empty folder")
+        there = check_folder(folder, sweep, base)
         with whole(path) as draft:
             write_text(draft, as_json(own | {"command": command}))
             try:
@@ -160,6 +150,36 @@ def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
     except OSError as error:
         why = f"cannot be written ({error.strerror or error})"
         raise ScenarioError("folder", str(folder), why, "a folder to write to") from None
+
+
+def _manifest(sweep: Sweep, base: Located) -> dict[str, JsonValue]:
+    """What the folder of a sweep is of."""
+    return {
+        "sweep": sweep.model_dump(mode="json"),
+        "scenario": base.scenario.model_dump(mode="json"),
+        "versions": dict(versions()),
+    }
+
+
+def check_folder(folder: Path, sweep: Sweep, base: Located) -> bool:
+    """Whether the folder is one of this sweep already; nothing is written. You get a `ScenarioError` for a file, and
+    for a folder that holds something else."""
+    if folder.is_file():
+        raise ScenarioError("folder", str(folder), "is a file", "a folder to write to")
+    if not folder.is_dir():
+        return False
+    others = [one for one in folder.iterdir() if one.name not in (DONE, LOCK) and not is_draft(one)]
+    others = [one for one in others if not one.name.startswith(MANIFEST)]
+    path = folder / MANIFEST
+    for one in (folder / TABLE, path, *(folder / DONE).glob("*")):
+        if one.is_dir():
+            raise ScenarioError("folder", str(one), "is a folder, where a file is written", "a new or empty folder")
+    if path.exists():  # after the look at the others: another process may just have made it
+        _check_same(path, _manifest(sweep, base), folder)
+        return True
+    if others:
+        raise ScenarioError("folder", str(folder), "holds files that are no sweep's", "a new or empty folder")
+    return False
 
 
 def _check_same(path: Path, own: Mapping[str, JsonValue], folder: Path) -> None:
@@ -242,22 +262,39 @@ class Points:
 
 
 def swept(folder: Path) -> SweptTable:
-    """The points that are done. You get a `ScenarioError` for a folder without a table, or a damaged one."""
+    """The points that are done. You get a `ScenarioError` for a folder without a table, or with a file that is
+    damaged."""
     path = folder / TABLE
-    if not path.is_file():
+    if not path.exists():
         raise ScenarioError("folder", str(folder), f"has no {TABLE}", "a sweep of which a point is done")
-    try:
+    with _reading(folder / MANIFEST, "the manifest of a sweep: a new sweep writes one"):
         manifest = cast("dict[str, dict[str, object]]", read_json(folder / MANIFEST))
         scenario, command = str(manifest["scenario"]["name"]), str(manifest.get("command", ""))
         listed = cast("Sequence[Mapping[str, object]]", manifest["scenario"].get("algorithms", ()))
         algorithms = tuple(str(one["name"]) for one in listed)
         drawn = tuple(cast("Mapping[str, object]", manifest.get("sweep", {}).get("random", {})))
         version = str(manifest["versions"].get("netsim-lab", ""))
+    with _reading(path, f"the table of a sweep: `netsim sweep FILE --out {folder}` writes it again"):
+        check_regular(path)
         table = parquet.read_table(path)
         names: list[str] = table.column_names
+        for name in COLUMNS:
+            if name not in names:
+                raise ValueError(f"it has no column {name!r}")
+        if not table.num_rows:
+            raise ValueError("it has no rows")
         fields = tuple(names[: names.index(next(iter(POINT)))])
         rows = cast("list[TablePoint]", table.to_pylist())
-        return SweptTable(scenario, command, version, fields, rows, algorithms, drawn)
-    except (ArrowException, OSError, ValueError, LookupError, TypeError) as error:
-        why = str(error).splitlines()[0]
-        raise ScenarioError("folder", str(folder), f"damaged ({why})", "what `netsim sweep` wrote") from None
+    return SweptTable(scenario, command, version, fields, rows, algorithms, drawn)
+
+
+@contextmanager
+def _reading(path: Path, allowed: str) -> Generator[None]:
+    """A `ScenarioError` that names the file, and what is allowed, where it cannot be read, or is of another kind."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError):
+        raise ScenarioError("file", str(path), "has other contents", allowed, str(path)) from None
+    except (ArrowException, OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise ScenarioError("file", str(path), f"damaged ({why})", allowed, str(path)) from None

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, JsonValue, PrivateAttr, ValidationIn
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import PydanticCustomError
 
+from netsim.arguments import checked
 from netsim.bounds import Count
 from netsim.errors import ScenarioError, together
 from scenarios.files import mistakes
@@ -24,6 +25,11 @@ from scenarios.results.numbers import setting
 from scenarios.schema.load import Located, load_scenario, validated, without_name
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.spec import Finite, Index, Model, Positive, exported
+
+
+def _mistake(problem: str, allowed: str) -> PydanticCustomError:
+    """A mistake in a field's value, and what is allowed there."""
+    return PydanticCustomError("sweep", "{problem}", {"problem": problem, "allowed": allowed})
 
 
 def _has_width(law: Any) -> Any:
@@ -43,6 +49,14 @@ class Uniform(Model):
     whole: bool = False
     """Whether whole numbers are drawn, both ends included."""
     _checked = model_validator(mode="after")(_has_width)
+
+    @field_validator("whole")
+    @classmethod
+    def _between_whole_numbers(cls, whole: bool, others: ValidationInfo) -> bool:
+        for name, end in others.data.items():
+            if whole and isinstance(end, float) and end % 1:
+                raise _mistake(f"whole numbers between ends of which {name} = {end} is none", "whole low and high")
+        return whole
 
     def draw(self, rng: np.random.Generator) -> float | int:
         if self.whole:
@@ -77,11 +91,6 @@ class Choice(Model):
 
 
 Law = Annotated[Uniform | LogUniform | Choice, Field(discriminator="law")]
-
-
-def _mistake(problem: str, allowed: str) -> PydanticCustomError:
-    """A mistake in a field's value, and what is allowed there."""
-    return PydanticCustomError("sweep", "{problem}", {"problem": problem, "allowed": allowed})
 
 
 def _is_varied(path: str) -> str:
@@ -134,7 +143,8 @@ class Sweep(Model):
             if len({repr(value) for value in values}) < len(values)
         ]
         varies = self.random or self.repeats > 1 or any(len(values) > 1 for values in self.grid.values())
-        return found if varies else [*found, "Nothing varies: a sweep of one point. Fields with several values: grid"]
+        alone = "The sweep has one point: no field has several values in grid, none is in random, and repeats is 1"
+        return found if varies else [*found, alone]
 
     @field_validator("random")
     @classmethod
@@ -151,6 +161,7 @@ class Sweep(Model):
         return draws
 
 
+@checked
 def load_sweep(text: str, file: str) -> Sweep:
     """A sweep from YAML text. You get one `ScenarioError` that tells all its mistakes: file, line, field, value and
     what is allowed."""
@@ -269,6 +280,9 @@ def located(error: ScenarioError, sweep: Sweep, fields: Mapping[str, Setting], i
             place = place_of(values, sweep.grid[path].index(value)) or place_of(sweep.written["grid"], path)
         else:
             place = place_of(sweep.written["random"], path)
+            if error.allowed == "a whole number" and isinstance(value, float):
+                hint = "{law: uniform, low: …, high: …, whole: true}"
+                error = replace(error, problem=f"drawn with a fraction; did you mean {hint}?")
     file, line = (None, None) if place is None else place
     return replace(error, field=f"point {index}: {error.field}", file=file, line=line)
 

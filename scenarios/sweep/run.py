@@ -30,7 +30,7 @@ from scenarios.results.header import versions
 from scenarios.schema.load import Located, validated
 from scenarios.stages.beside import Noted, followed
 from scenarios.stages.runner import checked, run_scenario
-from scenarios.sweep.folder import DONE, PointResult, Points, packed, prepare
+from scenarios.sweep.folder import DONE, PointResult, Points, check_folder, packed, prepare
 from scenarios.sweep.points import MOST, Point, Shard, Sweep, located, points
 
 _DEATHS = 2
@@ -269,6 +269,8 @@ def run_sweep(
     cluster's scheduler is gone.
     """
     check_jobs(jobs)
+    with contextlib.suppress(OSError):  # `prepare` says why
+        check_folder(folder, sweep, base)  # before all points are built
     found = points(sweep, base)
     share = found if shard is None else shard.share(found)
     kept = Points(folder, found, [*sweep.grid, *sweep.random])

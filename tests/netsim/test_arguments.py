@@ -16,6 +16,7 @@ from netsim import Adjacency, Adversary, Claim, Gaussian, Laplace, Problem, Simu
 from netsim.adversary import Wiretaps
 from netsim.algorithms import Algorithm, Clip
 from netsim.errors import NetsimError, PrivacyError, ScenarioError
+from netsim.mechanisms import Mechanism
 from netsim.models.model import Regularizer
 from netsim.network.laws import ConstantDelay, DelayLaw
 from netsim.network.links import LinkLaw
@@ -171,7 +172,10 @@ MISTAKES = {
         lambda: Adversary(links=(0, 1)),
         "links[0] = 0: is an int; allowed: a tuple (an inte",
     ),
-    "nodes that are a number": (lambda: Adversary(nodes=3), "nodes = 3: is an int; allowed: a tuple (an integer, …)"),
+    "nodes that are a number": (
+        lambda: Adversary(nodes=3),
+        "nodes = 3: is an int; did you mean [3]?; allowed: a tuple (",
+    ),
     "half an insider": (lambda: Adversary(insiders=(1.5,)), "insiders[0] = 1.5: not an integer; allowed: an integer"),
     "a text for a loss": (
         lambda: Adversary(capture_loss="half"),
@@ -248,7 +252,13 @@ SKETCHED = {"ActiveAdversary", "Adjacency", "Algorithm", "Objective"}
 """What has an example with names of the reader's own, or words."""
 
 
-PROTOCOLS = {"DelayLaw": DelayLaw, "Regularizer": Regularizer, "Schedule": Schedule, "Wiretaps": Wiretaps}
+PROTOCOLS = {
+    "DelayLaw": DelayLaw,
+    "Mechanism": Mechanism,
+    "Regularizer": Regularizer,
+    "Schedule": Schedule,
+    "Wiretaps": Wiretaps,
+}
 
 
 @pytest.mark.parametrize("name", sorted({*netsim.arguments.EXAMPLES} - SKETCHED))

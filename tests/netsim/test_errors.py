@@ -1,8 +1,10 @@
-"""Messages of errors: what others wrote is cut."""
+"""Messages of errors: what others wrote is cut, numbers of NumPy's read as Python's."""
 
+import numpy as np
 import pytest
 
-from netsim.errors import QUOTED, ScenarioError, brief, near, short
+from netsim.errors import QUOTED, NetsimError, ScenarioError, brief, meant, near, short
+from netsim.mechanisms import DiscreteGaussian, Gaussian, Laplace, UniformModulo
 
 LONG = "y" * 5000
 
@@ -19,6 +21,33 @@ LONG = "y" * 5000
 def test_what_others_wrote_is_cut(error):
     assert len(str(error)) < 3 * QUOTED + 100
     assert "…" in str(error) or "..." in str(error)
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (lambda: Laplace(np.float64(-1)), "Laplace scale = -1.0: must"),
+        (lambda: Laplace("2"), "Laplace scale = '2' is a text; allowed: a number >= 0, or one for each replica"),
+        (lambda: Gaussian(np.float32("nan")), "Gaussian stddev = nan: must"),
+        (lambda: DiscreteGaussian(2.0, np.int64(0)), "DiscreteGaussian step = 0: must"),
+        (lambda: UniformModulo(np.float64(10.5)), "modulus = 10.5: must be a whole number"),
+        (lambda: UniformModulo(10).release(np.array([[0.25]]), np.random.default_rng(0)), "0.25 modulo p: must"),
+    ],
+)
+def test_numbers_of_numpys_read_as_pythons(made, says):
+    with pytest.raises(NetsimError) as caught:
+        made()
+    assert str(caught.value).startswith(says)
+
+
+@pytest.mark.parametrize("value", [np.float64(1.5), (np.float64(1.5),), {"a": np.bool_(True)}, np.str_("a")])
+def test_so_do_those_inside_others(value):
+    assert "np." not in str(ScenarioError("field", value, f"{value!r} is wrong", "less"))
+
+
+def test_no_private_name_is_suggested_but_for_one():
+    assert meant("objective", ["_objective", "estimate"]) == ""
+    assert meant("_objectiv", ["_objective"]) == "; did you mean '_objective'?"
 
 
 def test_what_is_said_oneself_is_not():

@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
 from netsim.claims import Adjacency
 from netsim.errors import DeadlockError, NetsimError, ProtocolError, ScenarioError
@@ -21,9 +22,9 @@ PROBLEM = logistic(load("synthetic", records=20, dimension=3, seed=3).split(4), 
 HEAD = """\
 import numpy as np
 from dataclasses import dataclass
-from netsim.algorithms import Algorithm
+from netsim.algorithms import Algorithm, Stopping
 from netsim.claims import Claim
-from netsim.mechanisms import Laplace
+from netsim.mechanisms import Laplace; from netsim.node import choose
 
 @dataclass(frozen=True)
 class Sound(Algorithm):
@@ -79,6 +80,14 @@ def claimed(tmp_path, body, head="def claim(self, adjacency, setting, delta):"):
             "sound.py:13: claim.epsilon = None: no ε, and no condition",
         ),
         ("return 1.0", "sound.py:12: claim = 1.0: Sound.claim returned no Claim; allowed: a netsim.claims.Claim"),
+        (
+            "self.scale = 9.0",
+            "FrozenInstanceError: cannot assign to field 'scale'; allowed: a variable of its own",
+        ),
+        (
+            "object.__setattr__(self, 'scale', 900.0)",
+            "sound.py:12: claim() = 'Sound': changes the parameter scale from 1.0 to 900.0: it is public and fixed",
+        ),
     ],
 )
 def test_an_error_in_a_claim_has_its_class_method_and_line(tmp_path, body, says):
@@ -128,6 +137,22 @@ def test_a_claim_of_another_form_is_one_too(tmp_path, head, says):
             FINE + "def check(self, setting):\n    setting.no\n",
             "sound.py:13: algorithm.check() = 'Sound': AttributeErr",
         ),
+        (
+            FINE + "def check(self, setting):\n    raise ValueError('no')\n",
+            "sound.py:13: algorithm.check() = 'Sound': ValueError: no; allowed: raise netsim.errors.ScenarioError(",
+        ),
+        (
+            FINE + "def check(self, setting):\n    return False\n",
+            "algorithm.check() = False: what it returns says nothing: it raises where a parameter is wrong; allowed:",
+        ),
+        (
+            FINE + "def stopping(self):\n    return Stopping(per_agent='3')\n",
+            "sound.py:13: algorithm.stopping.per_agent = '3': is a text; allowed: an integer, or None",
+        ),
+        (
+            "async def run(self, node):\n    node._objective.gradient(node.zeros())\n",
+            "sound.py:11: algorithm.run = 'Sound': node._objective is no part of a node, but of how one is made; all",
+        ),
     ],
 )
 def test_a_class_that_cannot_be_run_is_told_with_its_line(tmp_path, methods, says):
@@ -152,19 +177,41 @@ def test_a_class_that_cannot_be_run_is_told_with_its_line(tmp_path, methods, say
         ),
         (
             "await node.gradient(np.zeros(7))",
-            "sound.py:12: node.gradient was given x of type float64 and shape (7,): ",
+            "sound.py:12: node.gradient was given x of type float64 and shape (7,): (replicas, dimension) = (1, 3)",
         ),
         (
             "node.privatize(x, 1.0)",
-            "mechanism = 1.0: AttributeError: 'float' object has no attribute 'noiseless'; it i",
+            "mechanism = 1.0: mechanism is a float; allowed: a Mechanism, such as Laplace(0.5) ",
         ),
+        ("node.privatize(x, Laplace(1.0), 2.0)", "shared = 2.0: shared is a float; allowed: a Gaussian, such as Ga"),
+        ("node.privatize(1.0, Laplace(1.0))", "value = 1.0, mechanism = Laplace(scale=1.0): value is a float; allow"),
+        (
+            "node.privatize(x, 'laplace')",
+            "mechanism is a text; allowed: a Mechanism, such as Laplace(0.5) of netsim.",
+        ),
+        ("node.objective(x)", "sound.py:12: a node has no 'objective'; it has agents, broadcast, coins, dim"),
+        ("(await node.exchange(x=x)).messages", "what node.exchange gave has no 'messages'; it has values, apart,"),
+        ("(await node.exchange(x=x)).mixx('x')", "what node.exchange gave has no 'mixx'; did you mean 'mix'?; it"),
+        ("await node.exchange(x=x, n=3.0)", "'n' = 3.0, which is a float; every value has type float64 and shape ("),
+        ("await node.exchange(x=x, n=3)", "(1, 3); a number goes as one such: np.full((1, 3), number)"),
+        ("await node.exchange(x=x, n=np.float64(3))", "(1, 3); a number goes as one such: np.full((1, 3), number)"),
+        ("await node.exchange(x=None)", "agent 0 sends 'x' = None; every value has type float64"),
+        ("await node.exchange(x='hello')", "agent 0 sends 'x' = 'hello', which is a text; every value has"),
+        ("node.send('1', x=x)", "agent 0 sends to '1', which is a text; allowed: the number of one neighbor, an"),
+        ("node.send(1.0, x=x)", "agent 0 sends to 1.0, which is a float; allowed: the number of one neighbor, an"),
+        ("node.send(True, x=x)", "agent 0 sends to True, which is a truth value; allowed: the number of one neigh"),
+        ("node.send(node.neighbors, x=x)", "agent 0 sends to (1, 3), which is a tuple; allowed: the number of o"),
+        ("node.send(node.id, x=x)", "agent 0 sends to itself, which is not its neighbor; neighbors: (1, 3)"),
+        ("(await node.exchange(x=x))[0]", "agent 1 wants 0 of exchange 0, in which agent 0 sent ['x']"),
+        ("choose(node.coins, [])", "choose(coins, []): there is nothing to choose from"),
         (
             "node.privatize(None, Laplace(1.0))",
             "sound.py:12: node.privatize was given value (there is no value), mech",
         ),
         ("node.privatize(x, Laplace)", "agent 0 privatizes with the class Laplace: with Laplace(scale)"),
-        ("node.send([1], x=x)", "sound.py:12: node.send was given to = [1], values = {"),
+        ("node.send([1], x=x)", "agent 0 sends to [1], which is a list; allowed: the number of one neighbor, an"),
         ("node.broadcast(x=x); (await node.receive())['x']", "sound.py:12: 'Message' object is not subscriptable. I"),
+        ("node.broadcast(x=x); j, y = await node.receive()", "sound.py:12: cannot unpack non-iterable Message obj"),
         ("node.broadcast(x=x); (await node.receive()).x", "gave: message.values['x'] is the array that was sent"),
         (
             "node.privatize(node.gradient(x), Laplace(1.0))",
@@ -176,7 +223,16 @@ def test_a_port_that_is_used_wrongly_says_how_it_is_used(tmp_path, line, says):
     with pytest.raises(ProtocolError) as caught:
         run(tmp_path, line)
     assert says in str(caught.value)
+    assert "began anew" not in str(caught.value)
     assert "sound.py:12" in "".join([str(caught.value), *caught.value.__notes__])
+
+
+def test_a_receiver_may_be_a_number_of_numpys_as_coins_give_it(tmp_path):
+    """A record of it is written as JSON, and read by a replay."""
+    door = Adversary("door", nodes=(0,))
+    line = "node.send(np.int64(node.neighbors[0]), x=x)"
+    view = Simulation(PROBLEM, ring(4), made(tmp_path, RUN.format(line)), adversaries=(door,)).run().views[0]
+    assert [type(one.receiver) for one in view.transcript.records if one.event == "sent"] == [int]
 
 
 def test_a_walk_without_an_end_for_all_says_where_it_waits_and_how_it_ends(tmp_path):
@@ -203,12 +259,13 @@ def test_an_error_of_the_code_itself_is_as_it_was(tmp_path):
         ("m = node.receive(); m.values", "sound.py:12: is an `await` missing? node.receive(...) is a coroutine"),
         ("node.estimate(node.gradient(x))", "sound.py:12: is an `await` missing? node.gradient(...) is a coroutine"),
         ("await node.zeros()", "sound.py:12: an `await` too many? Only exchange, gradient, "),
+        ("x = node.privatize(x, Laplace(1.0)); x += 1", "sound.py:12: what was sent, received or privatized stays"),
     ],
 )
-def test_a_forgotten_await_is_said_once_and_python_adds_nothing(tmp_path, line, says):
+def test_a_hint_is_said_once_and_python_adds_nothing(tmp_path, line, says):
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        with pytest.raises((TypeError, AttributeError, ProtocolError)) as caught:
+        with pytest.raises((TypeError, AttributeError, ValueError, ProtocolError)) as caught:
             run(tmp_path, line)
         assert sum(says in note for note in caught.value.__notes__) == 1
         del caught

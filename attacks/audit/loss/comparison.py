@@ -136,7 +136,7 @@ def _check_repeatable(sample: "Sample", agent: int, hypothesis: Hypothesis) -> N
     """Raise a `PrivacyError` where two replays of the same are not the same."""
     algorithm = sample.view.public.algorithm
     if why := unlike_itself(algorithm, lambda: sample.replayed(agent, hypothesis, "the hypothesis of before")):
-        raise PrivacyError(f"agent {agent}'s code does something else whenever it is replayed: {why}")
+        raise PrivacyError(f"agent {agent}'s code does something else when it is replayed again: {why}")
 
 
 def _same_releases(alone: Replayed, together: Replayed, one: slice) -> bool:
@@ -529,7 +529,8 @@ class Reproduced:
         sent = list(zip(mine.sendings, theirs.sendings, strict=False))
         drowned = _judge_where_they_differ(pairs)
         charges = [cost_and_shifts(a, b) for a, b in pairs]
-        leaks = Leaks(agent, replicas, mine, public.neighbors[agent])
+        step = public.algorithm.stopping().unit
+        leaks = Leaks(agent, replicas, mine, public.neighbors[agent], step)
         wire = self._coded(other, theirs, leaks, tossed)
         steps: list[Array] = []
         for a, b in pairs:

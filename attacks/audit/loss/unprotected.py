@@ -294,8 +294,9 @@ class Leaks:
     difference that may be rounding or chance.
     """
 
-    def __init__(self, agent: int, replicas: int, true: Replayed, neighbors: Sequence[int]) -> None:
-        self.agent, self._true, self._neighbors = agent, true, neighbors
+    def __init__(self, agent: int, replicas: int, true: Replayed, neighbors: Sequence[int], step: str) -> None:
+        """`step`: "round" or "activation"."""
+        self.agent, self._true, self._neighbors, self._step = agent, true, neighbors, step
         self.first = np.full(replicas, math.inf)
         self.uncovered: UnprotectedMessage | None = None
         self.faint: UnprotectedMessage | None = None
@@ -311,7 +312,7 @@ class Leaks:
         found = self._message(
             c.message,
             c.name,
-            f"sends {c.name!r} to {receiver} at its activation {self._true.activation_of(c.message)}, a "
+            f"sends {c.name!r} to {receiver} {self._when(c.message)}, a "
             f"deterministic function of its private gradients (the two worlds differ by {show(c.difference, 2)})",
         )
         self._note(found, visible := c.visible, c.differs)
@@ -336,7 +337,7 @@ class Leaks:
         message = self._message(
             found.message,
             found.name,
-            f"sends {found.name!r} to {receiver} at its activation {self._true.activation_of(found.message)}, "
+            f"sends {found.name!r} to {receiver} {self._when(found.message)}, "
             "which, with what it sent before, no noise can explain in the other world: there is less noise than "
             "there are numbers to hide",
         )
@@ -347,8 +348,8 @@ class Leaks:
         assert one.value is not None
         assert two.value is not None
         sentence = (
-            f"encodes another {one.name!r} at its activation {self._true.activation_of(one.message)} in the other "
-            "world, and the codec made the same of both"
+            f"encodes another {one.name!r} {self._when(one.message)} in the other world, and the codec made the same "
+            "of both"
         )
         differs = np.any(bits(one.value) != bits(two.value), axis=-1)
         self._note(self._message(one.message, one.name, sentence), np.zeros(len(self.first), dtype=bool), differs)
@@ -383,9 +384,13 @@ class Leaks:
         self, a: Release, how: str, cause: Cause, seen: Mask, differs: Mask, size: float | None, why: str
     ) -> None:
         message = a.made_before if a.sent_in is None else a.sent_in  # the next one where none carries it
-        sentence = f"releases a value at its activation {self._true.activation_of(message)} {how}"
+        sentence = f"releases a value {self._when(message)} {how}"
         self._note(self._message(message, "", sentence), seen, differs)
         self._add(message, a.carriers[0][1] if a.carriers else "", cause, seen, size, why)
+
+    def _when(self, message: int) -> str:
+        k = self._true.activation_of(message)
+        return f"in round {k}" if self._step == "round" else f"at its activation {k}"
 
     def departure(self, departure: Departure) -> None:
         """Add a message that the other world does not send, or sends at another time or to another agent."""
@@ -393,7 +398,7 @@ class Leaks:
         when = self._true.activation_of(message)
         sentence = (
             f"which messages agent {self.agent} sends, or when, depends on its private data: at its message "
-            f"{message} (activation {when}) the other world {what}"
+            f"{message} ({self._step} {when}) the other world {what}"
         )
         everywhere = np.ones(len(self.first), dtype=bool)
         self._note(UnprotectedMessage(self.agent, message, when, "", sentence), everywhere, everywhere)
@@ -403,8 +408,8 @@ class Leaks:
         """Add that the worlds differ in steps of random duration before a message."""
         when = self._true.activation_of(message)
         sentence = (
-            f"the order in which agent {self.agent} asks and waits before its message {message} (activation {when}) "
-            "depends on its private data, and queries take a random time"
+            f"the order in which agent {self.agent} asks and waits before its message {message} "
+            f"({self._step} {when}) depends on its private data, and queries take a random time"
         )
         if self.faint is None:
             self.faint = UnprotectedMessage(self.agent, message, when, "", sentence)

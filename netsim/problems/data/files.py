@@ -4,6 +4,7 @@ import csv
 import gzip
 import zlib
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from netsim.arrays import Array, unknown, whole
 from netsim.bounds import Count
 from netsim.errors import ScenarioError
-from netsim.files import check_regular, unreadable
+from netsim.files import check_regular, decoded, unreadable
 from netsim.problems.data.dataset import Dataset, some
 from netsim.problems.data.named import Chosen, Seed, Task, finite, svmlight
 
@@ -114,9 +115,10 @@ def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], _Rows]:
     if len(delimiter) != 1:
         raise ScenarioError("delimiter", delimiter, "not one character", "one character, such as , or ;")
     try:
-        with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as stream:
-            reader = csv.reader(stream, delimiter=delimiter, skipinitialspace=True)
-            rows = [(reader.line_num, row) for row in reader if row]
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            text = decoded(stream.read())
+        reader = csv.reader(StringIO(text), delimiter=delimiter, skipinitialspace=True)
+        rows = [(reader.line_num, row) for row in reader if row]
     except (OSError, EOFError, ValueError, csv.Error, zlib.error) as error:
         raise ScenarioError("path", str(path), f"not readable as CSV ({error})", "a CSV file") from error
     if len(rows) <= header:

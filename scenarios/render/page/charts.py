@@ -39,7 +39,7 @@ from scenarios.results.attacks import (
     RecordAttack,
 )
 from scenarios.results.audit import AuditResult
-from scenarios.results.curves import thinned
+from scenarios.results.curves import thinned, unit
 from scenarios.results.numbers import MISSING, NARROW_SPACE, all_known, count, fixed, known, percent, plural, show
 
 WIDTH, HEIGHT = 470, 310
@@ -184,12 +184,14 @@ def _budget(shown: Shown) -> Chart | None:
     """ε spent up to each activation, down to what is proven, against the claim for the whole run."""
     lines: list[_Line] = []
     claims: dict[str, float] = {}
+    units = set[str]()
     for one, look in shown:
         if isinstance(audit := one.entry.audit, AuditResult) and audit.growth:
             levels = {level.activation: level for level in audit.growth}
             rows = zip(*((k, v.estimate, v.lower) for k, v in levels.items()), strict=True)
             lines.append(_Line(one.entry.name, look, *map(_every, rows)))
             claims[one.entry.name] = known(audit.epsilon_claimed)
+            units.add(unit(one.entry))
     if not lines:
         return None
     values = [v for one in lines for v in (*one.y, *one.low, claims[one.label]) if v or not one.y[-1]]
@@ -209,12 +211,13 @@ def _budget(shown: Shown) -> Chart | None:
             style: Style = {"ha": "right", "va": "bottom", "fontsize": 10.5}
             plot.text(0.99, scale.at(*stated), "claimed", transform=plot.get_yaxis_transform(), **style)
         scale.set_up(plot)
-        plot.set_xlabel("activations of the audited agent")
+        whole(plot)
+        plot.set_xlabel(f"{' or '.join(sorted(units))} of the audited agent")
         plot.set_ylabel("ε so far")
         last = "; ".join(f"{one.label}: {show(one.y[-1])}" for one in lines)
-        drawing = Drawing("budget", f"Privacy budget spent by activation. At the end, {last}.", figure)
+        drawing = Drawing("budget", f"Privacy budget spent over time. At the end, {last}.", figure)
     caption = (
-        "Exact ε of the releases up to each activation. Line: as the sample estimates it, a lower end where no "
+        "Exact ε of the releases up to each point. Line: as the sample estimates it, a lower end where no "
         "formula and no bound closes it from above; band: down to what is proven at the audit's confidence. Dashed: "
         "the claim for the whole run. An unprotected message makes it ∞ at once."
     )
@@ -316,10 +319,18 @@ def errors(plot: Any, values: Sequence[float], floor: float = FLOOR) -> None:
     plot.grid(axis="y")
 
 
+def whole(plot: Any) -> None:
+    """Ticks of a horizontal axis that counts: at whole numbers alone."""
+    from matplotlib.ticker import MaxNLocator
+
+    plot.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
+
+
 def _across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
-    """The horizontal axis: logarithmic where some curves would be squashed to a tenth of it."""
+    """The horizontal axis, which counts: logarithmic where some curves would be squashed to a tenth of it."""
     ends = [max(curve) for curve in curves if curve]
     if not ends or max(ends) < 10 * min(ends) or min(ends) <= 1:
+        whole(plot)
         return
     plot.set_xscale("log")
     scale = Scale(0.0, math.log10(max(ends)) * 1.02, False, False)

@@ -4,9 +4,11 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from functools import cache
+from typing import Any, NamedTuple, TypeVar, cast
 
-from scenarios.render.page.charts import HEIGHT, WIDTH
+from netsim.errors import a_or_an
+from scenarios.render.page.charts import HEIGHT, WIDTH, whole
 from scenarios.render.page.drawing import (
     BLUE,
     INK,
@@ -24,6 +26,7 @@ from scenarios.render.page.drawing import (
 from scenarios.render.sentences import Finding, moment, word
 from scenarios.results.audit import AuditResult
 from scenarios.results.budgets import LossBreakdown, LossPart, OverTime
+from scenarios.results.curves import step
 from scenarios.results.findings import Entry as Algorithm
 from scenarios.results.findings import judged
 from scenarios.results.numbers import MISSING, all_known, at_least, count, exact, known, show
@@ -32,6 +35,7 @@ from scenarios.results.tree import AuditSummary
 _LANES = ("claimed", "exact", "audited")
 _BLOCK = 4.7  # lanes an algorithm takes, its name among them
 _LANE = 20  # pixels
+_SIZE = 11.5  # of a number beside its mark
 _WIDE, _NARROW = 860, 370  # pixels: drawn for a desk, and for a phone
 _KEY = (
     Entry("claimed: the paper's formula", ({"color": INK, "marker": "|", "linestyle": "none"},
@@ -174,17 +178,21 @@ class _Painter:
     def _beside(self, low: float, high: float, text: str) -> None:
         """The number of the exact lane beside its interval from `low` to `high`, or on it: where there is room, and
         the line of the claim does not cross it if that can be."""
-        first, last = self.plot.get_xlim()
-        needed, gap = (18 + 7 * len(text)) * self.pixel, 10 * self.pixel
+        width, gap = _wide_as(text) * self.pixel, 10 * self.pixel
         claim, middle = self.scale.at(self.row.claimed), self.row.estimate
         on = max(low, self.scale.at(middle)) if math.isfinite(middle) else low
-        outside = [high + gap, low - needed]
-        inside = [start for start in (*outside, on + gap, claim + gap) if first <= start <= last + gap - needed]
-        clear = [start for start in inside if not start < claim < start + needed]
-        start = (clear or inside or [on + gap])[0]
-        backed = not clear or start not in outside
-        at, side = (low - gap, "right") if start == outside[1] else (start, "left")
-        self._text(at, 2, text, ha=side, backed=backed)
+        outside = [high + gap, low - gap - width]
+        start, clear = self._room([*outside, on + gap, claim - gap - width, claim + gap], width)
+        self._text(start, 2, text, backed=not clear or start not in outside)
+
+    def _room(self, starts: Sequence[float], width: float) -> tuple[float, bool]:
+        """The first of these places for a text so wide that is inside the picture, and, if there is one, not on the
+        line of the claim; and whether it is neither."""
+        (first, last), claim = self.plot.get_xlim(), self.scale.at(self.row.claimed)
+        inside = [start for start in starts if first <= start <= last - width]
+        clear = [start for start in inside if not start - 3 * self.pixel < claim < start + width + 3 * self.pixel]
+        anywhere = [min(max(start, first), last - width) for start in starts if math.isfinite(start)]
+        return (clear or inside or anywhere)[0], bool(clear)
 
     def _audited(self) -> None:
         row, scale, y = self.row, self.scale, self.top + 3
@@ -196,14 +204,15 @@ class _Painter:
         self._arrow(at, at + 30 * self.pixel, 3, ORANGE)
         face = PAPER if row.audited == 0 else ORANGE
         self.plot.plot([at], [y], marker="s", color=ORANGE, markersize=7.5, markerfacecolor=face, mew=1.6)
-        if at - self.plot.get_xlim()[0] > 62 * self.pixel:
-            self._text(at - 10 * self.pixel, 3, at_least(row.audited), ha="right", backed=row.audited > row.claimed)
-        else:
-            self._text(at + 37 * self.pixel, 3, at_least(row.audited), backed=True)
+        text = at_least(row.audited)
+        width, gap = _wide_as(text) * self.pixel, 10 * self.pixel
+        beside = [at - gap - width, at + 37 * self.pixel]
+        start, clear = self._room([*beside, scale.at(row.claimed) - gap - width], width)
+        self._text(start, 3, text, backed=not clear or start != beside[0] or row.audited > row.claimed)
 
     # ── strokes ─────────────────────────────────────────────────────────────────────────────────────
     def _text(self, at: float, lane: int, text: str, *, backed: bool = False, **style: object) -> None:
-        look: Style = {"va": "center", "ha": "left", "fontsize": 11.5} | style
+        look: Style = {"va": "center", "ha": "left", "fontsize": _SIZE} | style
         if backed:
             look["bbox"] = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}
         self.plot.text(at, self.top + lane, text, **look)
@@ -212,6 +221,14 @@ class _Painter:
         y = self.top + lane
         look: Style = {"arrowstyle": "-|>,head_width=0.28,head_length=0.55", "shrinkA": 0, "shrinkB": 0}
         self.plot.annotate("", (end, y), (start, y), arrowprops=look | {"color": colour, "linewidth": width})
+
+
+@cache
+def _wide_as(text: str) -> float:
+    """Width of a text beside a mark, in pixels."""
+    from matplotlib.textpath import TextPath
+
+    return float(cast("Any", TextPath((0, 0), text, size=_SIZE)).get_extents().width)
 
 
 # ── the evidence of the audits ──────────────────────────────────────────────────────────────────────────
@@ -267,7 +284,7 @@ def loss_charts(one: Finding, name: str) -> list[Chart]:
         return []
     drawn = (
         _over_time(one.entry.over_time, f"{name}-time") if one.entry.over_time else None,
-        _bars(one.entry.audit, f"{name}-bars"),
+        _bars(one.entry.audit, step(one.entry), f"{name}-bars"),
     )
     return [chart for chart in drawn if chart is not None]
 
@@ -303,7 +320,7 @@ def _over_time(time: OverTime, name: str) -> Chart | None:
             plot.plot([time.exceeds_from], [scale.at(time.exceeds.exact)], markeredgewidth=0, **_EXCEEDED)
         if time.undefined_from is not None:
             plot.axvline(time.undefined_from, color=INK, linewidth=1, alpha=0.5, linestyle=(0, (2, 2)))
-        _whole(plot)
+        whole(plot)
         plot.set_xlabel("rounds" if time.unit == "rounds" else "activations of one agent (PLF)")
         plot.set_ylabel("ε by then")
         last = "; ".join(
@@ -317,13 +334,6 @@ def _over_time(time: OverTime, name: str) -> Chart | None:
         "confidence, not all of them together.",
     )
     return Chart("The three epsilons over time", drawing, _TIME_KEY, caption)
-
-
-def _whole(plot: Any) -> None:
-    """Ticks of a horizontal axis that counts: at whole numbers alone."""
-    from matplotlib.ticker import MaxNLocator
-
-    plot.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
 
 
 def _notes(time: OverTime) -> list[str]:
@@ -341,9 +351,9 @@ def _notes(time: OverTime) -> list[str]:
 
 
 # ── loss breakdown ───────────────────────────────────────────────────────────────────────────────────────────────
-def _bars(audit: AuditResult, name: str) -> Chart | None:
-    """Cost of each activation: mean over transcripts, and a line from the least to the most; ∞ where a field that no
-    noise protects is first sent."""
+def _bars(audit: AuditResult, step: str, name: str) -> Chart | None:
+    """Cost of each `step`, a round or an activation: mean over transcripts, and a line from the least to the most; ∞
+    where a field that no noise protects is first sent."""
     rows = [one for one in audit.loss_breakdown.activations if math.isfinite(one.cost[1])][:_BARS]
     last = rows[-1].activation if rows else _BARS
     bare = sorted({one.activation for one in audit.unprotected_fields if one.activation <= last})
@@ -362,20 +372,20 @@ def _bars(audit: AuditResult, name: str) -> Chart | None:
             least, _, most = one.cost
             if most > least and math.isfinite(most):
                 plot.plot([one.activation] * 2, [least, most], color=INK, linewidth=1.4)
-        _whole(plot)
-        plot.set_xlabel("activations of the audited agent")
+        whole(plot)
+        plot.set_xlabel(f"{step}s of the audited agent")
         plot.set_ylabel("cost of its releases")
         if covered:
             write_ticks(plot.yaxis)
             plot.grid(axis="y")
         else:
             plot.set_yticks([])
-        words = f"It is ∞ at activation {', '.join(map(count, bare))}, which nothing protects."
+        words = f"It is ∞ in {step} {', '.join(map(count, bare))}, which nothing protects."
         if not bare:
             most = max(rows, key=lambda one: one.cost[1])
-            words = f"The costliest is activation {count(most.activation)}, at {show(most.cost[1])} on average."
-        drawing = Drawing(name, f"Cost by activation. {words}", figure)
-    caption = "Cost of all releases of an activation: mean over transcripts, and a line from the least to the most."
+            words = f"The costliest is {step} {count(most.activation)}, at {show(most.cost[1])} on average."
+        drawing = Drawing(name, f"Cost by {step}. {words}", figure)
+    caption = f"Cost of all releases of {a_or_an(step)}: mean over transcripts, a line from the least to the most."
     fields = "Where a field that no noise protects is first sent it is ∞; what follows costs no more."
     return Chart("Where it is spent", drawing, (), (caption, fields) if bare else (caption,))
 
@@ -385,14 +395,14 @@ def costliest(parts: Sequence[P], most: int = ROWS) -> list[P]:
     return sorted(parts, key=lambda one: -1.0 if math.isnan(one.cost[1]) else one.cost[1], reverse=True)[:most]
 
 
-def released(one: LossBreakdown.ReleaseLoss) -> str:
-    """Where a release was made, and what carries it."""
+def released(one: LossBreakdown.ReleaseLoss, step: str) -> str:
+    """In which `step` a release was made, and what carries it."""
     where = one.where
     if where is None:
         return f"Release {one.release} (not the same in all transcripts)"
     if where.carriers:
         first = where.carriers[0]
-        return f"Activation {where.activation}: “{first.name}” to {', '.join(map(str, first.receivers))}"
+        return f"{step.capitalize()} {where.activation}: “{first.name}” to {', '.join(map(str, first.receivers))}"
     inside = where.inside
     out = f"inside “{inside.name}” of {inside.kind} {inside.number}" if inside else "not on the wire"
-    return f"Activation {where.activation}: release {one.release}, {out}"
+    return f"{step.capitalize()} {where.activation}: release {one.release}, {out}"

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, did_you_mean, meant
 from scenarios.build.duration import Progress, Silent
 from scenarios.files.folders import RESULTS, whole
 from scenarios.render.page.drawing import Chart
@@ -43,11 +43,14 @@ def checked(formats: Sequence[str], width: str | float) -> tuple[list[str], floa
     wanted = list(dict.fromkeys(one for kind in formats if (one := kind.strip().lower()))) or list(FORMATS[:2])
     for one in wanted:
         if one not in FORMATS:
-            raise ScenarioError("--format", one, "no format of a figure", ", ".join(FORMATS))
+            raise ScenarioError("--format", one, f"no format of a figure{meant(one, FORMATS)}", ", ".join(FORMATS))
     given = re.fullmatch(rf"\s*(\d+\.?\d*|\.\d+)\s*({'|'.join(_UNITS)})\s*", str(width))
     inches = float(given[1]) * _UNITS[given[2]] if given else 0.0
     if not 1 <= inches <= 40:
-        raise ScenarioError("--width", width, "no width of a figure", "such as 3.5in, 89mm, 252pt: 1 to 40 inches")
+        alone = float(given[1]) if given and not given[2] else 0.0
+        units = [f"{width}{unit}" for unit, of in _UNITS.items() if 1 <= alone * of <= 12]
+        why = f"no width of a figure{did_you_mean(units[:2])}"
+        raise ScenarioError("--width", width, why, "such as 3.5in, 89mm, 252pt, or 3.5 for inches: 1 to 40 inches")
     return wanted, inches
 
 

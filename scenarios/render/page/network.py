@@ -15,6 +15,7 @@ from scenarios.render.page.plan import FEW, Marks
 from scenarios.render.sentences import Finding, stopped_early
 from scenarios.results.attacks import ImageResult
 from scenarios.results.audit import AuditResult
+from scenarios.results.curves import step
 from scenarios.results.numbers import MISSING, count, known, percent, show
 from scenarios.results.run import LinkLoads, Timeline
 from scenarios.results.tree import AlgorithmResult, NetworkResult, Results
@@ -237,7 +238,7 @@ def _tabulated(entry: AlgorithmResult, timeline: Timeline, played: Mapping[str, 
     broken = timeline.break_
     return {
         "name": entry.name,
-        "breaks": broken and _broken_in_words(broken),
+        "breaks": broken and _broken_in_words(broken, step(entry)),
         "how": broken and _how(broken),
         "stopped": stopped_early(entry),
         "dates": ("rounds" if played["u"] is None else "walk") if played["m"] else None,
@@ -256,7 +257,7 @@ def _chosen(timeline: Timeline) -> list[tuple[int, bool, bool]]:
     return [(k, bool(marks[k] & BREAK), k > 0 and k - 1 not in chosen) for k in sorted(chosen)]
 
 
-def _broken_in_words(broken: Timeline.ClaimBreak) -> str:
+def _broken_in_words(broken: Timeline.ClaimBreak, step: str) -> str:
     """The message that breaks the claim, when, and by how much."""
     when = "" if broken.time is None else f" at {show(broken.time)} s"
     what = f"{broken.kind} {broken.number}"
@@ -265,7 +266,7 @@ def _broken_in_words(broken: Timeline.ClaimBreak) -> str:
     release = "" if broken.release is None else f", release {broken.release + 1}"
     cause = "no noise protects it, ε = ∞" if broken.why == "unprotected" else f"ε is then {show(broken.epsilon)}"
     claimed = "" if broken.claimed is None else f", against {show(broken.claimed)} claimed"
-    where = f"agent {broken.agent}, activation {broken.activation}{release}{when}"
+    where = f"agent {broken.agent}, {step} {broken.activation}{release}{when}"
     return f"{_how(broken).capitalize()}: {where}, sends {what} to {', '.join(map(str, broken.to))}; {cause}{claimed}"
 
 

@@ -48,7 +48,7 @@ from scenarios.render.sentences import Finding, Judged, headline, meanings, miss
 from scenarios.render.terminal import named
 from scenarios.results import attacked, findings, numbers
 from scenarios.results.audit import AuditResult
-from scenarios.results.curves import COLUMNS
+from scenarios.results.curves import COLUMNS, step
 from scenarios.results.curves import rows as costs_of
 from scenarios.results.findings import listener
 from scenarios.results.numbers import count, plural, show
@@ -199,6 +199,7 @@ def environment() -> Environment:
         loss_charts=loss_charts,
         costliest=costliest,
         released=released,
+        step=step,
         loss_rows=ROWS,
         hidden_of=hidden,
         strips_of=strips,

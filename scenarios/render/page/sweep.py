@@ -12,7 +12,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.colors import to_hex
 
-from netsim.arrays import unknown
+from netsim.errors import ScenarioError, did_you_mean, meant
 from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import Chart, Drawing, Series, canvas
 from scenarios.render.page.report import chart_of, environment
@@ -101,14 +101,16 @@ def figures(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ())
 
     You get a `ScenarioError` for what is no column, or no quantity.
     """
-    known = [*table.fields, *(name for name in _COLUMNS if name != _REFUTED)]
-    for name in over:
-        if name not in known:
-            raise unknown("--over", name, known)
     there = [name for name in _COLUMNS if any(not math.isnan(_number(row, name)) for row in table.rows)]
-    for name in of:
-        if name not in there:
-            raise unknown("--of", name, there)
+    known = [*table.fields, *(name for name in there if name != _REFUTED)]
+    for option, names, columns in (("--over", over, known), ("--of", of, there)):
+        for name in names:
+            if name in _COLUMNS and name not in columns and name != _REFUTED:
+                raise ScenarioError(option, name, "no point of this sweep has a number there", ", ".join(columns))
+            if name not in columns:
+                parts = [one for one in columns if any(part.startswith(name) for part in one.split("_"))]
+                hint = meant(name, columns) or did_you_mean(parts)
+                raise ScenarioError(option, name, f"unknown{hint}", ", ".join(columns))
     varied = table.varied or table.fields[:1]
     pairs = [tuple(over)] if over else list(combinations(varied, min(2, len(varied))))[:_PAIRS]
     found: list[tuple[str, list[Chart]]] = []

@@ -196,7 +196,7 @@
     while (k + 1 < g.p.length && g.p[k + 1] !== null && g.p[k + 1] <= place) k += 1;
     const share = k < 0 ? 0 : g.share[k], over = share !== null && (share < 0 || share > 1);
     const claim = g.claimed === null ? "nothing is claimed" : `${g.claimed} claimed of the whole run`;
-    box.textContent = `Agent ${g.agent}'s budget: exact ε so far ${k < 0 ? "0" : g.e[k]}, ${claim}${k < 0 ? "" : ` (activation ${g.v[k]})`}${over ? ": above the claim " : " "}`;
+    box.textContent = `Agent ${g.agent}'s budget: exact ε so far ${k < 0 ? "0" : g.e[k]}, ${claim}${k < 0 ? "" : ` (${run.u === null ? "round" : "activation"} ${g.v[k]})`}${over ? ": above the claim " : " "}`;
     box.classList.toggle("over", over);
     if (share === null) return;
     const gauge = document.createElement("span"), spent = document.createElement("i");

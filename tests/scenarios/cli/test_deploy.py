@@ -90,7 +90,7 @@ def mine(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("forget", "status", "words"),
     [
-        ("", 0, "the law of its noise, are the algorithm's; had its data added"),
+        ("", 0, "what the algorithm sends, up to noise of which no test finds another law; had its data added"),
         (" --forget", 1, "there is no noise"),
     ],
 )

@@ -183,6 +183,21 @@ MISTAKES = {
     "a variant that is not there to attack": (
         "attack several.yaml --variant x", 2, "--variant = 'x': no such variant; allowed: replicas-1, replicas-2\n"
     ),
+    "a variant that is misspelt": (
+        "run several.yaml --variant replicas1", 2, "no such variant; did you mean 'replicas-1'?; allowed",
+    ),
+    "a variant of what has none": (
+        "run tiny.yaml --variant none", 2, "'none': there are no variants here; allowed: the same without",
+    ),
+    "a format of figures": ("report results/one --format jsn", 2, "no format of a figure; allowed: svg, png, pdf\n"),
+    "a format that is misspelt": ("report results/one --format svgg", 2, "did you mean 'svg'?; allowed: svg, png, p"),
+    "a width without its unit": ("report results/one --width 89", 2, "no width of a figure; did you mean '89mm' or "),
+    "a field for an option": ("run tiny.yaml --seed 3", 2, "No such option: --seed. A field of the scenario, or a "),
+    "a parameter for an option": ("audit mine.py --rounds 3", 2, "-o rounds=VALUE"),
+    "a comma in a number": ("audit mine.py --epsilon 1,5", 2, "'1,5' is no number. Did you mean 1.5?"),
+    "a kind that is misspelt": ("new mine --algorithm recl", 2, "no algorithm; did you mean 'recal'?; allowed: "),
+    "an entry that is misspelt": ("ledger unifrm-mean", 2, "no entry of the ledger; did you mean 'uniform-mean'"),
+    "a folder of files for a sweep": ("sweep sweep.yaml --out results", 2, "--out = 'results': holds files that are"),
     "hypotheses that are not there": ("attack tiny.yaml --attack property", 2, "the scenario names no hypotheses "),
     "a file of another ending": (
         "attack notes.txt --scenario tiny.yaml", 2, "WHAT = 'notes.txt': no transcript, by its ending; allowed: a "
@@ -205,10 +220,90 @@ MISTAKES = {
     "a generator": ("audit yields.py -o rounds=1", 2, "TwoExchanges.run has a `yield`, and is a generator; "),
     "a word for a whole number": ("sweep sweep.yaml --jobs many", 2, "'many' is no whole number"),
     "a word for a number": ("audit mine.py --epsilon two", 2, "'two' is no number"),
+    "results that are cut off": (
+        "report bad/cut", 2, "ScenarioError: bad/cut/results.json: not JSON: Expecting value: line 1 column 10 "
+        "(char 9); allowed: schema_version 2: the results.json of this version of netsim, or netsim run again\n",
+    ),
+    "results of nothing": ("report results/one", 2, "results/one/results.json: an empty file; allowed: schema_ver"),
+    "results of a later version": (
+        "compare bad/newer bad/newer", 2, "bad/newer/results.json: schema_version = 99: written by a newer netsim; al"
+    ),
+    "results of no version": ("report bad/older", 2, "bad/older/results.json: schema_version: missing: written by a"),
+    "results in UTF-16": ("artifact bad/wide --out art", 2, "bad/wide/results.json: cannot be read (is in UTF-16: s"),
+    "results that a run would replace": (
+        "run tiny.yaml --out bad/cut", 2, "holds results that cannot be read here: bad/cut/results.json: not JSON: "
+    ),
+    "a folder for a file": (
+        "run tiny.yaml --out bad/folder", 2, "--out = 'bad/folder': has a folder results.json, where a file is writte"
+    ),
+    "a manifest that is cut off": (
+        "attack bad/begun", 2, "bad/begun/manifest.json: not JSON: Expecting property name enclosed in double quotes"
+        ": line 1 column 2 (char 1); allowed: the manifest.json that this version of netsim wrote, or netsim run a",
+    ),
+    "no manifest": ("audit bad/cut", 2, "folder = 'bad/cut': no results folder: it has no manifest.json; allowed: "),
+    "a sweep without a manifest": ("report bad/table", 2, "'bad/table': no results folder: it has no sweep.json; al"),
+    "a sweep whose manifest is another one": (
+        "report bad/swept", 2, "bad/swept/sweep.json: has other contents; allowed: the manifest of a sweep"
+    ),
+    "a witness of nothing": ("witness bad/empty.json", 2, "witness = 'bad/empty.json': an empty file; allowed: a fi"),
+    "a witness in UTF-16": ("witness bad/wide/results.json", 2, "cannot be read (is in UTF-16: save it as UTF-8); a"),
+    "a text for a table": (
+        "attack bad/text.parquet --scenario tiny.yaml", 2,
+        "TranscriptError: bad/text.parquet: neither a spool nor a transcript; give transcript-….parquet or ….spool o",
+    ),
+    "a table that is cut off": (
+        "attack bad/cut.parquet --scenario tiny.yaml", 2,
+        "bad/cut.parquet: neither a spool nor a transcript (a Parquet file that is cut off); give transcript-",
+    ),
+    "a table that is not there": (
+        "attack bad/none.parquet --scenario tiny.yaml", 2, "(No such file or directory); give transcript-….parquet or"
+    ),
+    "columns of a folder": (
+        "attack results --column x=w", 2, "--column = 'x=w': names a column of a text file; allowed: only with a file"
+    ),
+    "data in UTF-16": (
+        "check csv.yaml -o problem.data.path=wide.csv", 2,
+        "-o problem.data.path = 'wide.csv': not readable as CSV (is in UTF-16: save it as UTF-8); allowed: a CSV fil",
+    ),
+    "data of bytes": (
+        "check csv.yaml -o problem.data.path=bad/bytes.csv", 2, "not readable as CSV (is no text: it has null bytes,"
+    ),
+    "data with a mark at their beginning": (
+        "check csv.yaml -o problem.data.path=marked.csv -o problem.data.label=a", 2,
+        "problem.data.classes = None: column 'a' has 3 labels, which are 0.5, 1, 2; allowed: two of them",
+    ),
+    "a graph in UTF-16": (
+        'check tiny.yaml -o topology={"kind":"file","path":"wide.csv"}', 2,
+        "-o topology.path = 'wide.csv': cannot be read (is in UTF-16: save it as UTF-8); allowed: a file; ",
+    ),
     "a transcript of one of several": (
         "attack ones.csv --scenario private-descent", 2,
         "ScenarioError: --algorithm: missing: whose transcript it is; allowed: plain descent, private descent, ",
     ),
+    "a folder of a name that is too long": (
+        f"run tiny.yaml --out {'x' * 300}", 2, "no place of a file or folder (File name too long); allowed: another",
+    ),
+    "a new folder's folder of a name that is too long": (
+        f"sweep sweep.yaml --out new/{'x' * 300}", 2, "no place of a file or folder (File name too long)",
+    ),
+    "a folder in a file": (
+        "run tiny.yaml --out mine.py/out", 2,
+        "--out = 'mine.py/out': no place of a file or folder (Not a directory); allowed: a place in a folder: mine.p",
+    ),
+    "a folder that is a link to itself": (
+        "run tiny.yaml --out loop", 2, "--out = 'loop': no place of a file or folder (Too many levels of symbolic li",
+    ),
+    "hosts in a file": ("deploy tiny.yaml --agents-on mine.py/x", 2, "--agents-on = 'mine.py/x': no place of a file"),
+    "figures in a file": ("report results/one --figures --into mine.py/x", 2, "--into = 'mine.py/x': no place of"),
+    "a key that is a link to itself": ("challenge --key loop", 2, "--key = 'loop': no place of a file or folder (To"),
+    "a name that is too long to show": (f"show {'x' * 300}", 2, "NAME = 'xxx"),
+    "a name that is too long to compare": (f"compare {'x' * 300} results/one", 2, "PLACES = 'xxx"),
+    "a key without a challenge": ("challenge --key mine.py", 2, "--key = 'mine.py': only of use to make a challenge"),
+    "services in a folder": ("deploy tiny.yaml --compose results", 2, "--compose = 'results': cannot be written (Is"),
+    "an artifact in a full folder": ("artifact tiny.yaml --out results", 2, "--out = 'results': not empty; allowed:"),
+    "an artifact in a file": ("artifact tiny.yaml --out mine.py", 2, "--out = 'mine.py': cannot be written (File ex"),
+    "pages of papers in a file": ("papers cpgt --pages mine.py", 2, "--pages = 'mine.py': cannot be written (File e"),
+    "a ledger in a folder": ("ledger uniform-mean --out results", 2, "--out = 'results': a folder; allowed: a file"),
 }  # fmt: skip
 """Words of a command, exit status, and what it prints."""
 AUDIT = "audit own.py -o rounds=2 --trials 50 --jobs 1 --out out"
@@ -220,13 +315,13 @@ OWN = {
     "a field that nobody sent": ('.mix("x")', '.mix("y")', 70, "wants its own 'y' of exchange 0"),
     "a shape": ("estimate(x)", "estimate(x[:, :1])", 70, "estimates 'x' of type float64 and shape (1, 1)"),
     "an agent far away": (_MIXED, f"node.send(99, x=x); {_MIXED}", 70, "which is not its neighbor; neighbors: "),
-    "a text": (_SENT, 'await node.exchange(z="hi")', 70, "sends 'z' of type str"),
-    "a number": (_SENT, "await node.exchange(z=3.0)", 70, "sends 'z' of type float and shape none"),
+    "a text": (_SENT, 'await node.exchange(z="hi")', 70, "sends 'z' = 'hi', which is a text; every"),
+    "a number": (_SENT, "await node.exchange(z=3.0)", 70, "sends 'z' = 3.0, which is a float; every"),
     "a number to privatize": (
         _MIXED,
         f"node.privatize(1.0, Laplace(1.0)); {_MIXED}",
         70,
-        ": 1.0 is no array; it is node.privatize(value, mechanism, ",
+        ": value is a float; allowed: an array; it is node.privatize(value, mechanism, ",
     ),
     "a batch of more than there is": (
         _MIXED,
@@ -260,6 +355,29 @@ CLAIM = """
 """
 
 
+def damaged():
+    """Folders and files that are cut off, of another kind, or of another version."""
+    for name, content in {
+        "bad/cut/results.json": b'{"name": ',
+        "bad/newer/results.json": b'{"schema_version": 99}',
+        "bad/older/results.json": b"{}",
+        "bad/wide/results.json": "{}".encode("utf-16"),
+        "bad/folder/results.json/file": b"",
+        "bad/begun/manifest.json": b"{",
+        "bad/table/sweep.parquet": b"",
+        "bad/swept/sweep.parquet": b"",
+        "bad/swept/sweep.json": b"[]",
+        "bad/empty.json": b"",
+        "bad/text.parquet": b"src,dst,w",
+        "bad/cut.parquet": b"PAR1" + bytes(100),
+        "bad/bytes.csv": bytes(range(256)),
+        "wide.csv": "a,label\n0.5,1\n".encode("utf-16"),
+        "marked.csv": "a,label\n0.5,1\n1.0,1\n2.0,1\n".encode("utf-8-sig"),
+    }.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_bytes(content)
+
+
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
@@ -288,6 +406,8 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("results/one").mkdir(parents=True)
     Path("results/one/results.json").touch()
     Path("colons.yaml").write_text("root:x:0\n")
+    damaged()
+    Path("loop").symlink_to("loop")
     for file, claimed in CLAIMS.items():
         Path(file).write_text(MINE + CLAIM.format(claimed))
     done = cli(*words.split(), ends=status, output=says)
@@ -307,6 +427,19 @@ def test_a_mistake_in_own_code_is_said_once_with_its_line(name, tmp_path, monkey
     assert sum(map(done.output.count, places)) == 1
     assert "interrupted" not in done.output
     assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("words", [["--out", ""], ["--out="]])
+def test_an_empty_name_is_not_the_folder_that_is_open(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.yaml").write_text(TINY)
+    cli("run", "tiny.yaml", *words, ends=2, output="--out = '': is empty; allowed: the name of a file or a folder")
+
+
+def test_a_page_whose_name_is_as_long_as_a_name_may_be_is_written(tmp_path):
+    with whole(tmp_path / ("x" * 255)) as draft:
+        draft.write_text("all of it")
+    assert [one.read_text() for one in tmp_path.iterdir()] == ["all of it"]
 
 
 @pytest.mark.parametrize("words", ["list", "list --json", "show private-descent", "challenge"])

@@ -131,6 +131,15 @@ def test_variants_keep_algorithm_and_verdict_and_have_three_epsilons(narrow, wid
     assert ("0.118 … 0.271" in text) is ("≥ 0.04" in text) is (width == 80)
 
 
+def test_a_column_without_a_head_stays_with_the_one_before_it(narrow):
+    verdicts.console.width = 40
+    columns = [terminal.Column(head, ["1.23456789"], whole=True) for head in ("act.", "law", "sum", "")]
+    tables = list(terminal.stacked(columns, verdicts.console))
+    assert [[str(column.header) for column in table.columns] for table in tables] == [
+        ["act.", "law"], ["act.", "sum", ""],
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("width", [40, 80])
 def test_a_stack_of_tables_has_every_column(narrow, width):
     verdicts.console.width = width

@@ -101,7 +101,7 @@ def test_a_refuted_claim_is_told_what_would_hold():
         for one in plain_words.all_steps(of_verdict("refuted", bound=BOUND | {"epsilon": 1.2341}))
         if "Claim" in one.words
     ]
-    assert "ε = 1.24 would hold" in step.words  # never below the bound
+    assert "ε = 1.235 would hold" in step.words  # never below the bound
 
 
 def words_of(verdict: str, **audit: Any) -> str:
@@ -115,7 +115,7 @@ def release(mechanism: str, **place: Any) -> dict[str, Any]:
 
 def test_a_refuted_claim_without_a_bound_is_told_what_is_known():
     words = words_of("refuted", epsilon_exact={"lower": 13.641}, epsilon_audited=2.0)
-    assert "Claim what is true: at least ε = 13.7; or use more noise" in words
+    assert "Claim what is true: at least ε = 13.64; or use more noise" in words
 
 
 @pytest.mark.parametrize(

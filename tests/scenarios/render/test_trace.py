@@ -191,7 +191,7 @@ def test_places_that_hold_no_transcript(folder, tmp_path):
         what = "give transcript-….parquet or ….spool of a results folder"
         what = f"a scenario is run first: `netsim run {file}`" if file.suffix == ".yaml" else what
         printed = trace(file, status=2)
-        why = " (an empty file)" if file.stem == "empty" else ""
+        why = {"empty": " (an empty file)", "cut": " (a Parquet file that is cut off)"}.get(file.stem, "")
         assert printed.strip().endswith(f"neither a spool nor a transcript{why}; {what}"), printed
     printed = trace(folder / "transcript-leaky.parquet", "--algorithm", "leaky", status=2)
     assert "--algorithm chooses among those of a folder" in printed
@@ -379,7 +379,7 @@ def test_an_empty_answer_says_why(folder, words, why):
 
 # ── how it looks ────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.few(6)
-@pytest.mark.parametrize("width", [60, 80, 200])
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
 @pytest.mark.parametrize("place", [None, "link", "node"])
 def test_nothing_is_cut_in_a_narrow_terminal(doors, width, place, monkeypatch):
     monkeypatch.setattr(console, "_width", width)
@@ -389,7 +389,7 @@ def test_nothing_is_cut_in_a_narrow_terminal(doors, width, place, monkeypatch):
     assert "…" not in printed.stdout.splitlines()[1]
     rows = Transcript.read(doors / "transcript-plain.parquet").records
     for row in [r for r in rows if place in (None, r.place)][:60]:
-        assert f"{row.time:.6f}" in printed.stdout
+        assert f"{row.time:.6f}" in printed.stdout  # and its fields, on one line or below it, unbroken
         for name, value in row.values.items():
             assert f"{name}={np.linalg.norm(value[0]):.4g}" in printed.stdout
 

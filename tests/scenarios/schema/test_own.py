@@ -208,6 +208,13 @@ def test_what_claims_nothing_and_protects_something_is_done(tmp_path):
     cli("audit", *asked, ends=0, output=("no claim", "--epsilon E"))
 
 
+def test_a_claim_of_nothing_is_as_none(tmp_path):
+    """The cost is computed and printed, as of a class without a `claim`."""
+    Path("mine.py").write_text(MINE + "\n    def claim(self, adjacency, setting, delta):\n        return None\n")
+    asked = ["mine.py", "-o", "rounds=1", "-o", "careful=true", "--trials", "50", "--jobs", "1", "--out", "out"]
+    cli("audit", *asked, ends=0, output=("no claim", "ε exact ", "--epsilon E"))
+
+
 @pytest.mark.slow
 def test_json_has_the_verdict_and_nothing_else(tmp_path):
     asked = ["mine.py", "-o", "rounds=2", "--trials", "100", "--jobs", "1", "--out", "out", "--json"]

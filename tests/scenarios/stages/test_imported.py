@@ -3,6 +3,7 @@
 import csv
 import json
 
+import pyarrow
 import pytest
 from pyarrow import parquet
 
@@ -100,7 +101,7 @@ def test_and_one_with_a_numbered_column_for_each_number_without_a_map(home, tmp_
     path.write_text("\n".join([text[0], text[1].rpartition(",")[0] + ",oops"]))
     cli(
         "attack", path, "--scenario", home / "home.yaml", ends=2,
-        output=("columns 'value.x.0', 'value.x.1' = [", "'oops']: no vector; allowed: a number each"),
+        output="numbered.csv:2: column 'value.x.1' = 'oops': no number; allowed: a number",
     )  # fmt: skip
 
 
@@ -113,7 +114,10 @@ def test_and_a_pcapng_file_of_one_replica(home, own):
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        (lambda text: text.replace("Oslo", "Rome", 1), ":2: column 'dst' = 'Rome': no number"),
+        (
+            lambda text: text.replace("Oslo", "Rome", 1),
+            ":2: column 'dst' = 'Rome': no such agent in the scenario; allowed: 0 … 2, or",
+        ),
         (
             lambda text: text.replace("when", "then", 1),
             "--column time = 'when': unknown; did you mean 'then'?; allowed: then",
@@ -169,7 +173,179 @@ def test_a_folder_that_cannot_be_written_is_said_before_anything_is_attacked(hom
         assert "inferring" not in done.output
 
 
+def test_a_folder_without_its_transcript_is_said(home, tmp_path):
+    for name in ("manifest.json", "results.json"):
+        (tmp_path / name).write_text((home / "run" / name).read_text())
+    says = "it has no transcript, which would be transcript-mine.parquet; allowed: a folder of `netsim run` as it was"
+    cli("attack", tmp_path, ends=2, output=says)
+    (tmp_path / "transcript-mine.parquet").mkdir()
+    cli(
+        "attack",
+        tmp_path,
+        ends=2,
+        output="transcript-mine.parquet: cannot be read (Is a directory); give transcript-",
+    )
+    results = json.loads((tmp_path / "results.json").read_text())
+    for slug, says in (
+        ("../mine", "results.json: algorithms.0.slug = '../mine': "),
+        (None, "no algorithm was begun"),
+    ):
+        results["algorithms"] = [results["algorithms"][0] | {"slug": slug}] if slug else []
+        (tmp_path / "results.json").write_text(json.dumps(results))
+        cli("attack", tmp_path, ends=2, output=says)
+
+
+def test_a_transcript_of_another_kind_of_algorithm_is_refused(home, tmp_path):
+    kind = "{kind: private_gradient_descent, name: mine, rounds: 3, clip: {bound: 1.0}, scale: 0.5}"
+    walk = SCENARIO.replace(kind, "{kind: recal, name: mine, step: 0.5, activations: 9}").replace("audit:", "# ")
+    (tmp_path / "cities.csv").write_text((home / "cities.csv").read_text())
+    (tmp_path / "walk.yaml").write_text(walk)
+    says = (
+        "row 1, column 'kind' = 'exchange': the algorithm begins with a message of kind 'direct': the file has none; "
+    )
+    done = cli("attack", home / "run" / "transcript-mine.parquet", "--scenario", tmp_path / "walk.yaml", ends=2)
+    assert says in done.output
+
+
 def test_messages_of_neither_world_have_no_loss(home):
     path, columns = written(home, "few.csv", keep=lambda row: row["number"] == 0 or row["sender"] == 0)
     report, _ = attacked(home, path, *columns)
     assert report["loss"]["refused"]
+
+
+HEADER = "when,src,dst,k,w0,w1"
+ROWS = [
+    f"{k}.5,{i},{j},{k},{k + 0.25 * i},{-k - 0.5}"
+    for k in range(3)
+    for i, neighbors in enumerate(([1], [0, 2], [1, 3], [2]))
+    for j in neighbors
+]
+"""A transcript of a path of four agents, in three rounds."""
+MAP = ("time=when", "sender=src", "receiver=dst", "number=k", "x=w")
+FOREIGN = {
+    "a link that is not there": ({2: "0.5,1,3,0,0.25,-0.5"}, ":4: column 'dst' = 3: agent 1 has no link to it in th"),
+    "a message to oneself": ({2: "0.5,1,1,0,0.25,-0.5"}, ":4: column 'dst' = 1: agent 1 is the sender, too; allowed"),
+    "an agent too many": ({2: "0.5,7,2,0,0.25,-0.5"}, ":4: column 'src' = 7: no such agent in the scenario; allowed"),
+    "infinitely many agents": ({2: "0.5,inf,2,0,0.25,-0.5"}, ":4: column 'src' = 'inf': out of range; allowed: a wh"),
+    "no number in a vector": ({2: "0.5,1,2,0,0.25,nan"}, ":4: column 'w1' = nan: not finite (coordinate 1); allowed"),
+    "no end of a vector": ({2: "0.5,1,2,0,-inf,-0.5"}, ":4: column 'w0' = -inf: not finite (coordinate 0); allowed:"),
+    "an underscore in a number": ({2: "0.5,1,2,0,0.25,1_0"}, ":4: column 'w1' = '1_0': no number; allowed: a number"),
+    "half of a vector": ({2: "0.5,1,2,0,0.25,"}, ":4: column 'w1' = '': empty, beside columns that are not; allowed"),
+    "no vector": ({2: "0.5,1,2,0,,"}, ":4: columns 'w0', 'w1': missing: the algorithm sends 'x' in exchange 0 of ag"),
+    "a round that is never reached": (
+        {18: "9,0,1,3,0.1,0.2"}, ":20: column 'k' = 3: an agent sends 3 messages of kind 'exchange' in this algo"
+        "rithm, and this is exchange 3 of agent 0; allowed: 0 … 2",
+    ),
+    "a negative round": ({2: "0.5,1,2,-1,0.25,-0.5"}, ":4: column 'k' = -1: no count of messages; allowed: >= 0"),
+    "half a round": ({2: "0.5,1,2,0.5,0.25,-0.5"}, ":4: column 'k' = '0.5': out of range; allowed: a whole number >"),
+    "a message that is there twice": (
+        {18: ROWS[4]}, ":20: column 'k' = 0: exchange 0 of agent 2 to the same agent is in line 6, too; allowed: a me"
+    ),
+    "times that go back": (
+        {0: "9.5,0,1,0,0.0,-0.5"}, ":2: column 'when' = 9.5: exchange 2 of agent 0 is earlier, at 2.5 (line 14); allo"
+    ),
+    "a row without a time": ({2: ",1,2,0,0.25,-0.5"}, ":4: column 'when': missing: other rows have one; allowed: on"),
+    "a gap in the columns": (
+        {"w1": "w2"}, ":2: columns 'w0', 'w2' = ['0.0', '-0.5']: no vector together; allowed: 2 columns without a gap"
+    ),
+    "one column too few": ({",w1": ",v"}, ":2: column 'w0' = [0.0]: a vector of 1; so in 17 more; allowed: 2 number"),
+    "a column that is there twice": ({"w1": "w0"}, ":1: header = 'when, src, dst, k, w0, w0': the header has 'w0' m"),
+    "a column for two": ({"x=w": "x=src"}, "--column x = 'src': the column of sender, too; allowed: a column of its"),
+    "two columns for one": ({"number=k": "x=k"}, "--column = 'x=w': 'x' has a column already; allowed: x=k alone"),
+    "several mistakes": (
+        {2: "0.5,1,1,0,0.25,-0.5", 4: "0.5,2,1,0,oops,1", 6: "soon,0,1,1,1,-1.5"},
+        ":4: column 'dst' = 1: agent 1 is the sender, too", ":6: column 'w0' = 'oops': no number",
+        ":8: column 'when' = 'soon': no number", "3 mistakes",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def path_of_four(tmp_path_factory):
+    place = tmp_path_factory.mktemp("path")
+    there = "topology: {kind: file, path: cities.csv}"
+    (place / "path.yaml").write_text(SCENARIO.replace(there, "topology: {kind: path, agents: 4}"))
+    return place
+
+
+def attacked_as(place, name, data, columns=MAP, ends=2):
+    """What `netsim attack` says of a file with these bytes."""
+    (place / name).write_bytes(data)
+    mapped = [word for one in columns for word in ("--column", one)]
+    done = cli("attack", place / name, "--scenario", place / "path.yaml", *mapped, ends=ends)
+    assert ends == 0 or not [*place.glob("*-imported*"), *place.glob("estimates*")]
+    return done.output.replace("\n", "")
+
+
+@pytest.mark.parametrize("case", FOREIGN)
+def test_rows_that_no_run_has_are_refused_before_anything_is_attacked(path_of_four, case):
+    changes, *said = FOREIGN[case]
+    rows = [changes.get(k, row) for k, row in enumerate(ROWS)] + [changes[k] for k in changes if k == len(ROWS)]
+    header, mapped = HEADER, "\n".join(MAP)
+    for before, after in changes.items():
+        if isinstance(before, str):
+            header, mapped = header.replace(before, after), mapped.replace(before, after)
+    output = attacked_as(path_of_four, "rows.csv", "\n".join([header, *rows]).encode(), mapped.split("\n"))
+    for words in said:
+        assert words in output
+
+
+TEXT = "\n".join([HEADER, *ROWS])
+OBJECTS = [{"sender": 0, "receiver": 1, "values": {"x": [1.0, 2.0]}}, {"sender": 1, "receiver": 0}]
+FILES = {
+    "with a mark at its beginning": ("rows.csv", TEXT.encode("utf-8-sig"), MAP, ""),
+    "in UTF-16": ("rows.csv", TEXT.encode("utf-16"), MAP, "cannot be read (is in UTF-16: save it as UTF-8)"),
+    "in UTF-16 without a mark": ("rows.csv", TEXT.encode("utf-16-le"), MAP, "it has null bytes, as a binary file or"),
+    "in Latin-1": ("rows.csv", f"{HEADER},ö".encode("latin-1"), MAP, "is no text in UTF-8 (line 1, byte 0xf6)"),
+    "of objects with a key twice": (
+        "rows.jsonl", b'{"sender": 0, "sender": 1, "receiver": 2}', (), "the key 'sender' is there twice"
+    ),
+    "of objects with a number of any length": (
+        "rows.jsonl", b'{"sender": 1' + b"0" * 400 + b', "receiver": 2}', (), ":1: column 'sender' = 1000"
+    ),
+    "of objects with a truth value": (
+        "rows.jsonl", b'{"sender": true, "receiver": 2}', (), ":1: column 'sender' = True: no such agent in the"
+    ),
+    "of objects with a list of values": (
+        "rows.jsonl", b'{"sender": 1, "receiver": 2, "values": [1, 2]}', (), ":1: values = [1, 2]: no object; allowed"
+    ),
+    "of objects with a value too few": (
+        "rows.jsonl", "\n".join(map(json.dumps, OBJECTS)).encode(), (),
+        ":2: column 'x': missing: the algorithm sends 'x' in exchange 0 of agent 1; allowed: 'x', and no other value",
+    ),
+    "of packets, which is none": ("rows.pcapng", b"src,dst,w0,w1", (), "no pcapng file; allowed: a pcapng file of `"),
+    "of packets, which has none": ("rows.pcapng", b"", (), "has no row; allowed: a packet a row"),
+    "with a map, and no columns": ("rows.pcapng", b"", MAP, "names a column of a text file; allowed: only with a fi"),
+    "of columns, which is a text": ("rows.parquet", TEXT.encode(), (), "rows.parquet: neither a spool nor a transcr"),
+}  # fmt: skip
+"""Files of a path of four agents: name, bytes, map of columns, and what is said of them."""
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_file_is_taken_for_what_it_is(path_of_four, case):
+    name, data, columns, said = FILES[case]
+    assert said in attacked_as(path_of_four, name, data, columns, ends=2 if said else 0)
+    for made in [*path_of_four.glob("*-imported*"), *path_of_four.glob("estimates*")]:
+        made.unlink()
+
+
+COLUMNS = {
+    "a value": ("value.x", [0.1, float("nan")], "column 'x' = nan: not finite (coordinate 1 of replica 0)"),
+    "a length": ("value.x", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "column 'x' = [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]: a "),
+    "a receiver": ("receiver", "sender", "is the sender, too; allowed: its neighbors: "),
+    "a number": ("number", 7, "column 'number' = 7: an agent sends 3 messages of kind 'exchange' in this algo"),
+    "a time": ("time", 1e9, "column 'time' = 1000000000.0: exchange 2 of agent "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", COLUMNS)
+def test_rows_of_a_table_are_checked_as_those_of_a_text(home, tmp_path, case):
+    column, value, said = COLUMNS[case]
+    table = parquet.read_table(home / "run" / "transcript-mine.parquet")
+    cells = {name: table[name].to_pylist() for name in table.column_names}
+    value = value * 2 if case == "a value" else cells["sender"][3] if value == "sender" else value
+    cells[column][3] = value
+    parquet.write_table(pyarrow.table(cells, schema=table.schema), tmp_path / "table.parquet")
+    done = cli("attack", tmp_path / "table.parquet", "--scenario", home / "home.yaml", ends=2)
+    assert "table.parquet: row 4, column " in done.output
+    assert said in done.output.replace("\n", "")

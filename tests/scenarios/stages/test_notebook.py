@@ -1,6 +1,7 @@
 """`scenarios.audit` audits an object, as the command audits a file, and shows itself in a notebook."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,10 @@ from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import subset
 from scenarios.render.page.report import figures
 from scenarios.results.tree import dumps
+from scenarios.schema import Ring
+from scenarios.schema.load import load_scenario
 from scenarios.schema.own import claiming
+from tests.scenarios.command import cli
 from tests.scenarios.small import TINY
 
 
@@ -119,6 +123,70 @@ def test_what_is_wrong_is_said_before_anything_runs():
         scenarios.plot(3)
     with pytest.raises(ScenarioError, match="scenario = 3: is an int; allowed: a text, or a Path"):
         scenarios.run(3)
+    with pytest.raises(ScenarioError, match=r"claims = 1.0: no argument of an audit; did you mean 'claim'"):
+        scenarios.audit(Mine(), claims=1.0)
+    with pytest.raises(ScenarioError, match="audit = None: is what is to be done here"):
+        scenarios.audit(Mine(), 1.0, "audit=null")
+
+
+CALLS = {
+    "a text of options": (lambda: scenarios.run(TINY, options="seed=3"), "is a text; did you mean ['seed=3']?"),
+    "a number of options": (lambda: scenarios.run(TINY, options=[3]), "options[0] = 3: is an int; allowed: a text"),
+    "one option": (lambda: scenarios.run(TINY, option=["seed=3"]), "no argument of run; did you mean 'options'?"),
+    "a text for a truth": (lambda: scenarios.run(TINY, page="no"), "page = 'no': is a text; allowed: True or False"),
+    "a folder of a long name": (lambda: scenarios.run(TINY, "x" * 300), "no place of a file or folder (File"),
+    "a folder of no name": (lambda: scenarios.run(TINY, "a\0b"), "folder = 'a\\x00b': no file can be called that"),
+    "an empty folder": (lambda: scenarios.run(TINY, ""), "folder = '': is empty"),
+    "a home of nobody": (lambda: scenarios.run(TINY, "~nobody-at-all/x"), "no file can be called that"),
+    "settings as a text": (lambda: load_scenario("x", "seed=3"), "settings = 'seed=3': is a text; did you mean ["),
+    "nothing to load": (lambda: scenarios.load(None), "source = None: there is no value; allowed: a text, or a Path"),
+    "an empty name": (lambda: scenarios.load(""), "scenario = '': is empty"),
+    "options by name": (lambda: scenarios.load(TINY, options=["seed=3"]), "load(…, 'seed=3'): without a name"),
+    "a field by name": (lambda: scenarios.load(TINY, seed=3), "no argument of load; allowed: source, *options"),
+    "a text to dump": (lambda: scenarios.dump("tiny"), "scenario = 'tiny': is a text; allowed: a Scenario"),
+    "a title": (lambda: scenarios.plot(None, tilte="x"), "tilte = 'x': no argument of plot; did you mean 'title'?"),
+    "a value without its name": (lambda: Ring(5), "a value without the name of its field; allowed: Ring(agents=…"),
+    "a setting by name": (
+        lambda: scenarios.load(TINY).with_options(options="seed=3"), "with_options(…, 'seed=3'): without a name",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wrong_call_is_a_scenario_error_before_anything_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    call, says = CALLS[name]
+    with pytest.raises(ScenarioError) as caught:
+        call()
+    assert says in str(caught.value)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_folder_in_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert scenarios.run(TINY, "~/one", options=["audit=null"], page=False).status == "complete"
+    Path("tiny.yaml").write_text(TINY)
+    cli("run", "tiny.yaml", "-o", "audit=null", "--out=~/two", ends=0)
+    assert [(tmp_path / one / "results.json").is_file() for one in ("one", "two")] == [True, True]
+
+
+def test_a_name_that_is_not_there_can_be_compared_with_those_that_are():
+    with pytest.raises(AttributeError) as caught:
+        _ = scenarios.runn
+    assert (caught.value.name, caught.value.obj) == ("runn", scenarios)
+
+
+def test_finished_results_are_replaced_on_request_only(tmp_path):
+    """As by the command: the same run is there already, another seed is refused."""
+    bare = ["audit=null"]
+    first = scenarios.run(TINY, tmp_path, options=bare, page=False)
+    written = (tmp_path / "results.json").stat().st_mtime_ns
+    again = scenarios.run(TINY, tmp_path, options=bare, page=False)
+    assert (repr(again), (tmp_path / "results.json").stat().st_mtime_ns) == (repr(first), written)
+    with pytest.raises(ScenarioError, match="with seed 0; allowed: another folder, or replace=True"):
+        scenarios.run(TINY, tmp_path, options=[*bare, "seed=3"], page=False)
+    assert scenarios.run(TINY, tmp_path, options=[*bare, "seed=3"], page=False, replace=True).seed == 3
 
 
 @dataclass(frozen=True)

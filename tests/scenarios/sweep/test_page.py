@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 
 from netsim.errors import ScenarioError
 from scenarios.render.page.drawing import Series
@@ -304,12 +305,29 @@ def test_the_figures_are_those_over_the_first_fields_and_the_rest_is_said(folder
     [
         (["--over", "rounds,links.a.scale,point"], "one or two"),
         (["--over", "round"], "rounds"),
+        (["--over", "error"], "unknown; did you mean 'final_error'?"),
+        (["--over", "image_skill"], "no point of this sweep has a number there"),
+        (["--of", "image_skill"], "no point of this sweep has a number there"),
         (["--tables"], "sweep.parquet"),
     ],
 )
 def test_mistakes_are_named(folder, options, said):
     done = report(folder, *options, ends=2)
     assert said in done.output.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda table: table.drop_columns(["algorithm"]), "damaged (it has no column 'algorithm'); allowed: the tab"),
+        (lambda table: table.slice(0, 0), "damaged (it has no rows); allowed: the table of a sweep: `netsim sweep F"),
+    ],
+)
+def test_a_table_that_is_no_sweeps_is_named(folder, tmp_path, change, said):
+    (tmp_path / "sweep.json").write_text((folder / "sweep.json").read_text())
+    parquet.write_table(change(parquet.read_table(folder / "sweep.parquet")), tmp_path / "sweep.parquet")
+    done = report(tmp_path, ends=2)
+    assert f"{tmp_path}/sweep.parquet: {said}" in done.output
 
 
 def test_over_is_of_a_sweep_alone(tmp_path):

@@ -102,7 +102,7 @@ def test_wrong_sweeps_get_a_good_message(text, says):
         ("grid: {links.loss: [0.1, 0.2]}", []),
         ("repeats: 2", []),
         ("grid: {links.loss: [0.1, 0.2, 0.1]}", ["links.loss has a value twice in grid"]),
-        ("grid: {links.loss: [0.1]}", ["Nothing varies: a sweep of one point"]),
+        ("grid: {links.loss: [0.1]}", ["The sweep has one point: no field has several values"]),
     ],
 )
 def test_points_that_are_the_same_are_remarked(text, says):

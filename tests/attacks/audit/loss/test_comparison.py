@@ -2,6 +2,7 @@
 
 import random
 import re
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,9 +98,10 @@ SENT = []
         (random.random, "the generator of the module random"),
         (np.random.random, "the generator of the module numpy.random"),
         (lambda: SENT.append(1) or len(SENT), ".SENT"),
-        (lambda: np.random.default_rng().random(), "keeps state between runs"),
+        (lambda: np.random.default_rng().random(), "keeps between runs"),
+        (time.perf_counter, "keeps between runs"),
     ],
-    ids=["random", "numpy", "a list", "a generator"],
+    ids=["random", "numpy", "a list", "a generator", "the time"],
 )
 @pytest.mark.parametrize("released", [True, False], ids=["before noise", "in a message"])
 def test_code_that_draws_outside_its_node_is_told_from_that(draw, named, released):
@@ -109,9 +111,38 @@ def test_code_that_draws_outside_its_node_is_told_from_that(draw, named, release
             node.broadcast(x=node.privatize(x, Laplace(1.0)) if released else x)
             node.estimate(x)
 
-    said = rf"agent 1's code does something else whenever it is replayed: .*node.privatize.*{re.escape(named)}$"
-    with pytest.raises(PrivacyError, match=said):
+    first = "what it privatizes in its round 1" if released else "'x' of its message 1, in its round 1"
+    with pytest.raises(PrivacyError) as caught:
         explained(Drawing())
+    said = rf"agent 1's code does something else when it is replayed again: the first that differs is {first}: "
+    said += rf"\S+ once, \S+ the next time \(test_comparison.py:\d+\). .*node.privatize.*{re.escape(named)}$"
+    assert re.match(said, str(caught.value))
+
+
+def clocked():
+    return time.perf_counter()
+
+
+class Timed(Algorithm):
+    """Adds the time, by a function."""
+
+    async def run(self, node):
+        node.broadcast(x=node.privatize(node.zeros() + clocked(), Laplace(1.0)))
+        node.estimate(node.zeros())
+
+
+class Drawn(Algorithm):
+    """Adds a number of a generator of its own."""
+
+    async def run(self, node):
+        node.broadcast(x=node.privatize(node.zeros() + np.random.default_rng().random(), Laplace(1.0)))
+        node.estimate(node.zeros())
+
+
+@pytest.mark.parametrize(("kind", "named"), [(Drawn, "np.random.default_rng"), (Timed, "time.perf_counter")])
+def test_what_may_do_it_is_named_with_its_line(kind, named):
+    with pytest.raises(PrivacyError, match=rf"; here test_comparison.py:\d+ calls {named}$"):
+        explained(kind())
 
 
 def test_code_that_does_not_is_not():
@@ -124,6 +155,7 @@ def test_a_message_that_one_world_alone_sends_is_unprotected(world):
     found = explained(OneMore(), 5, world)
     assert found.leaked.tolist() == [1.0] * 5
     assert found.uncovered.message == 1
+    assert "at its message 1 (round 1)" in found.uncovered.sentence
 
 
 @dataclass(frozen=True)

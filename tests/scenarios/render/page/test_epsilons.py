@@ -4,7 +4,10 @@ import math
 import re
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from scenarios.render.page.charts import charts
+from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons, loss_charts
 from scenarios.render.sentences import Finding
 from scenarios.results.audit import AuditResult
@@ -21,11 +24,15 @@ def test_ticks_stand_at_whole_rounds(rounds):
         "claimed": {"count": at, "epsilon": [0.1 * k for k in at]},
         "exact": {"count": at, "estimate": [0.1 * k for k in at], "lower": [0.09 * k for k in at]},
     }
-    made = filled(AlgorithmResult, {"name": "one", "over_time": time, "audit": filled(AuditResult, {})})
-    texts = re.findall(r"<text[^>]*>([^<]*)</text>", loss_charts(Finding(made), "x")[0].drawing.svg)
-    ticks = texts[: texts.index("rounds")]
-    assert len(ticks) >= 2
-    assert all(tick.isdigit() for tick in ticks)
+    errors = {"unit": "rounds", "count": at, **{name: [1.0] * rounds for name in ("median", "low", "high")}}
+    errors |= {"final": 1.0, "replicas": 1}
+    parts = {"name": "one", "over_time": time, "audit": filled(AuditResult, {}), "convergence": errors}
+    made = filled(AlgorithmResult, parts)
+    for chart in (loss_charts(Finding(made), "x")[0], charts([(Finding(made), Series(0))], "the links")[0]):
+        texts = re.findall(r"<text[^>]*>([^<]*)</text>", chart.drawing.svg)
+        ticks = texts[: texts.index("rounds")]
+        assert len(ticks) >= 2
+        assert all(tick.replace(",", "").isdigit() for tick in ticks)
 
 
 @pytest.mark.parametrize(("bare", "shown"), [((), 0), ((2,), 1), ((2, 3), 2)])
@@ -41,6 +48,15 @@ def test_bars_have_the_infinity_of_an_unprotected_field(bare, shown, noisy):
     for one in figures:
         assert len(re.findall(r">∞</text>", one.drawing.svg)) == shown
         assert ("no noise protects" in " ".join(one.caption)) is (shown > 0)
+
+
+@pytest.mark.parametrize("unit", ["rounds", "activations"])
+def test_what_is_counted_has_the_word_of_the_algorithm(unit):
+    costs = {"loss_breakdown": {"activations": [{"activation": k, "cost": [0.1, 0.2, 0.3]} for k in (1, 2)]}}
+    parts = {"name": "one", "convergence": {"unit": unit}, "audit": filled(AuditResult, costs)}
+    (chart,) = loss_charts(Finding(filled(AlgorithmResult, parts)), "x")
+    assert f"{unit} of the audited agent" in chart.drawing.svg
+    assert f"Cost of all releases of a{'n' * (unit[0] == 'a')} {unit[:-1]}" in chart.caption[0]
 
 
 @pytest.mark.parametrize(("lower", "label"), [(math.inf, "∞"), (0.385, "0.385 … ∞")])
@@ -66,3 +82,22 @@ def test_an_infinite_epsilon_is_one_mark_and_an_open_interval_a_bar(lower, label
             (bar,) = bars
             assert (bar.xyann[0], bar.xy[0]) == pytest.approx((math.log10(0.385), end))
             assert marks == []
+
+
+@pytest.mark.parametrize("claimed", [0.5, 0.8, 1.0, 5.0])
+@pytest.mark.parametrize("audited", [0.0, 0.118, 0.884, 1.06, 5.3])
+@pytest.mark.parametrize(("lower", "upper"), [(0.257, 0.271), (1.23, math.inf), (5.1, 5.2)])
+def test_no_number_lies_over_the_line_of_the_claim_or_outside(claimed, audited, lower, upper):
+    interval = {"lower": lower, "estimate": lower, "upper": upper}
+    numbers = {"epsilon_exact": interval, "epsilon_audited": audited, "epsilon_claimed": claimed}
+    made = filled(AlgorithmResult, {"name": "plain", "audit": filled(AuditResult, numbers)})
+    chart = epsilons([("plain", made)], "")
+    for drawing in (chart.drawing, chart.narrow):
+        FigureCanvasAgg(drawing.figure).draw()
+        (axes,) = drawing.figure.axes
+        at = axes.transData.transform((math.log10(claimed), 0))[0]
+        for text in axes.texts:
+            box = text.get_window_extent()
+            if text.get_position()[1] in (2, 3) and text.get_text():
+                assert not box.x0 < at < box.x1, text.get_text()
+                assert axes.bbox.x0 - 1 <= box.x0 < box.x1 <= axes.bbox.x1 + 1, text.get_text()

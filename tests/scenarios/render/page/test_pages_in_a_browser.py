@@ -71,6 +71,20 @@ def test_it_fits_a_desk(chromium, pages, kind):
 OPEN_ALL = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
 
 
+ROW_HEADS = """[...document.querySelectorAll('.numbers tbody th')].filter(one => {
+  one.textContent = 'TwoExchanges';
+  const range = document.createRange(); range.selectNodeContents(one);
+  return new Set([...range.getClientRects()].map(box => Math.round(box.top))).size > 1; }).length"""
+"""Tables of numbers that break a name of their rows within the word."""
+
+
+def test_a_name_of_a_row_is_not_broken_within_a_word(chromium, pages):
+    with chromium.open(pages / "report.html", width=390) as page:
+        page.evaluate(OPEN_ALL)
+        assert page.evaluate("document.querySelectorAll('.numbers tbody th').length") > 3
+        assert page.evaluate(ROW_HEADS) == 0
+
+
 def test_a_link_to_an_anchor_in_a_closed_section_opens_it(chromium, pages):
     with chromium.open(pages / "report.html") as page:
         opened = "[...document.querySelectorAll('details[open] section')].map(one => one.id)"
