@@ -300,6 +300,8 @@ class Followed(NDArrayOperatorsMixin, Held):
                 self._asked(found, kind)
         elif ufunc not in rules.SMOOTH or of_masks(inputs):
             self._levels(found, kind)
+        if ufunc not in rules.SUMS_OF_TWO and not are_bools(found):
+            self._weighed(kind, inputs)
         if not out:
             return _followed(found, kind, self._noted)
         if kind.what in kinds.MASKS:
@@ -341,6 +343,8 @@ class Followed(NDArrayOperatorsMixin, Held):
         kind = rules.of_function(function, args, named)
         if function in rules.LEVELS or of_masks(given):
             self._levels(found, kind)
+        if function in rules.WEIGHS:
+            self._weighed(kind, given)
         if function is np.where and is_followed(args[0]) and args[0].dtype != bool:
             self._asked(args[0]._numbers != 0, args[0]._kind)
         if function is not np.stack:  # whose numbers are all of different ones
@@ -350,6 +354,13 @@ class Followed(NDArrayOperatorsMixin, Held):
         if not are_bools(found) and (function is not np.where or kind.what is What.BENT):
             _lost(given)
         return _followed(found, kind, self._noted, given)
+
+    def _weighed(self, kind: Kind, given: Iterable[Any]) -> None:
+        """Note where what was seen weighs private numbers, or bounds them: at what is hardly ever seen it may do so
+        in any way."""
+        found = {kind_of(one).what for one in leaves(list(given))}
+        if kind.what is What.BENT and What.SEEN in found and found - {What.SEEN, What.PUBLIC}:
+            self._noted("as a factor of what is private")
 
     def _may_be_seen(self, *given: Any) -> None:
         """Note an operation where code can see an error of NumPy's, or is told of one: a reading ignores all."""

@@ -13,7 +13,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, cast
 
 
 class What(Enum):
@@ -267,8 +268,12 @@ def equal(a: Operand, b: Operand) -> Kind:
     return bent((a.kind, b.kind))
 
 
-def _of(kind: Kind) -> object:
-    return kind.source.of if isinstance(kind.source, _Scaled | _Side) else kind.source
+def _is_gated(gate: Kind, kind: Kind) -> bool:
+    """Whether a mask is of the very numbers, or of the size of what they are a multiple of."""
+    if isinstance(gate.source, _Side):
+        return kind.source is gate.source.of
+    affine = kind.what is What.AFFINE and isinstance(kind.source, _Scaled)
+    return (cast("_Scaled", kind.source).of if affine else kind.source) is gate.source
 
 
 def chosen(gate: Kind, a: Operand, b: Operand) -> Kind:
@@ -279,20 +284,18 @@ def chosen(gate: Kind, a: Operand, b: Operand) -> Kind:
     if (known := of_known((gate, a.kind, b.kind))) is not None:
         return known
     kinds = {one.what for one in some}
-    own = all(
-        _of(one.kind) is _of(gate) if one.what is What.AFFINE else one.kind.source is gate.source for one in some
-    )
-    if gate.what not in MASKS or not own:
+    if gate.what not in MASKS or not all(_is_gated(gate, one.kind) for one in some):
         return BENT
     if gate.what is What.ZERO and kinds == {What.SIZE}:
         return some[0].kind
     if kinds == {What.AFFINE} and gate.what is What.GATE and len(some) == 2:
-        return _clipped(gate)
+        return _clipped(max((one.kind for one in some), key=attrgetter("span")))
     if kinds == {What.AFFINE} and isinstance(gate.source, _Side):  # one side is cut, to where it begins, towards 0
         at, number = gate.source.at, a if b.kind.followed else b
         towards = number.negative if gate.source.above is (number is b) else number.positive
         return _clipped(some[0].kind, _Scaled(gate.source.of)) if at == number.number and towards else BENT
-    return Kind(What.GATED, gate.source) if kinds == {What.FACTOR} else BENT
+    span = max((one.kind.span for one in some), default=0.0)
+    return Kind(What.GATED, gate.source, span=span) if kinds == {What.FACTOR} else BENT
 
 
 def absolute(a: Operand) -> Kind:

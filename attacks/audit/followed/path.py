@@ -28,7 +28,7 @@ def walked() -> Generator[list[Step]]:
 
     As long as that looks at Python's warnings, NumPy is to give them.
     """
-    filters, many, shows, ignored = warnings.filters, len(warnings.filters), _shows(), list[Any]()
+    filters, many, shows, ignored = warnings.filters, len(warnings.filters), _shown_at_first(), list[Any]()
     steps, before, known = list[Step](), sys.gettrace(), dict[CodeType, bool]()
 
     def inside(frame: FrameType, event: str, arg: Any) -> Any:
@@ -54,6 +54,7 @@ def walked() -> Generator[list[Step]]:
             walks = known[code] = _walks(code, frame.f_globals.get("__name__", ""))
         return inside if walks else None
 
+    look()
     sys.settrace(called)
     try:
         yield steps
@@ -65,6 +66,12 @@ def _shows() -> tuple[Any, ...]:
     """What is done with a warning: who shows it, and which ones are errors."""
     errors = [one[1:] for one in warnings.filters if one[0] == "error"]
     return warnings.showwarning, getattr(warnings, "_showwarnmsg_impl", None), errors
+
+
+def _shown_at_first() -> tuple[Any, ...]:
+    """What is done with a warning, but for those that a module has made errors since Python began."""
+    shower, sender, errors = _shows()
+    return shower, sender, errors if any(one.startswith("error") for one in sys.warnoptions) else []
 
 
 def parts_at(one: Sequence[Step], other: Sequence[Step]) -> ReadLine | None:

@@ -110,7 +110,8 @@ def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases
 def _read(node: "_FollowedNode", way: AbstractContextManager[list[Step]] | None = None) -> tuple[Reading, list[Step]]:
     """What the code does, and the path of it; `way`: another one that there is no need of."""
     found = node.found
-    with np.errstate(all="ignore"):
+    errors: Any = {name: "ignore" if how == "warn" else how for name, how in np.geterr().items()}
+    with np.errstate(**errors):  # what else a module may have set is a way to see them
         path = list[Step]()
         try:
             with node.arrays(), way or walked() as path:

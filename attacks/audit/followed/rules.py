@@ -37,7 +37,8 @@ _SINGLES: dict[Any, Callable[[Operand], Kind]] = {
 }  # fmt: skip
 
 
-LINEAR = frozenset([np.add, np.subtract, np.multiply, np.divide, np.matmul])
+SUMS_OF_TWO = np.add, np.subtract
+LINEAR = frozenset([*SUMS_OF_TWO, np.multiply, np.divide, np.matmul])
 SUMMED = What.PUBLIC, What.SEEN, What.AFFINE
 VALUES = frozenset(["where", "initial", "out"])
 """Arguments by name that decide numbers, and no form."""
@@ -121,6 +122,8 @@ _PADS = "constant", "edge", "wrap", "reflect", "symmetric"
 _SUMS = frozenset([np.sum, np.mean, np.cumsum, np.trace])
 _DIFFERENCES = frozenset([np.diff, np.ediff1d])
 _PRODUCTS = frozenset([np.dot, np.matmul, np.inner, np.outer, np.tensordot, np.vdot, np.kron, np.cross])
+WEIGHS = _PRODUCTS | {np.einsum, np.average, np.clip}
+"""Functions of which one operand may weigh or bound another."""
 LEVELS = frozenset(
     [
         np.interp, np.searchsorted, np.digitize, np.argmax, np.argmin, np.argsort, np.argpartition, np.round,
@@ -258,8 +261,8 @@ def no_larger(kind: Kind, found: Any, given: Any, *, linear: bool) -> Kind:
     of its own, which together are no clip. What is `linear` stays so."""
     if kind.what in OF_SIZES and not any(kind_of(one).what in _OF_NUMBERS for one in leaves(given)):
         return kind
-    own = [one for one in leaves(given) if is_followed(one) and one.kind.followed]
-    numbers = [one for one in own if one.kind.what is What.AFFINE]
+    own = [one for one in leaves(given) if kind_of(one).followed]
+    numbers = [one for one in own if kind_of(one).what is What.AFFINE]
     most = max((one.size for one in numbers or own), default=0)
     if kind.what in (What.PUBLIC, What.SEEN) or max(map(np.size, leaves(found)), default=0) <= most:
         return kind

@@ -144,6 +144,7 @@ CLIPS = {
     "of many ones": lambda g: g / np.maximum(np.ones_like(g), np.linalg.norm(g, axis=-1, keepdims=True) / C),
     "copyto where it is long": lambda g: copied(g, np.linalg.norm(g, axis=-1, keepdims=True)),
     "0 is 1": lambda g: g * np.minimum(1.0, C / one_for_0(np.linalg.norm(g, axis=-1, keepdims=True))),
+    "one side at a time, in place": lambda g: sided(g.copy()),
     "nan_to_num": lambda g: g * np.minimum(1.0, np.nan_to_num(C / np.linalg.norm(g, axis=-1, keepdims=True))),
 }
 
@@ -152,6 +153,12 @@ def copied(g, norm):
     clipped = g.copy()
     np.copyto(clipped, g * (C / norm), where=norm > C)
     return clipped
+
+
+def sided(g):
+    g[g > C] = C
+    g[g < -C] = -C
+    return g
 
 
 def one_for_0(norm):
@@ -247,6 +254,16 @@ BUMPS = {
     ),
     "what underflows": lambda g, n: g / np.where(n * 1e-200 * 1e-200 == 0, 1e-6, np.maximum(n, 1.0)),
     "what is not a number": lambda g, n: g / np.fmax(n * 1e308 * 0.0 + 1.0, 1e-9),
+    "a cut away from 0": lambda g, n: np.clip(g, 0.5, 0.6),
+    "a cut away from 0, by an array": lambda g, n: np.minimum(g, [1.0, -0.5, 1.0]),
+    "a side that is cut away from 0": lambda g, n: np.where(g > 0.5, g, 0.5),
+    "a norm that is a step": lambda g, n: g / np.maximum(np.linalg.norm(g, ord=1e9, **SIZE), 1.0),
+    "a clip of what was scaled": lambda g, n: np.square(np.clip(np.clip(g * 1e76, -1e300, 1e300) * 1e76, -1e300, 1)),
+    "a factor of a clip": lambda g, n: (
+        g * np.where(n > 0.1, 1 / np.maximum(np.linalg.norm(Clip(1.0)(g), **SIZE), 1), 1)
+    ),
+    "a gate beyond all that is tried": lambda g, n: np.where(n > 1e200, 9.0 * g, g),
+    "a sum that has nothing left of it": lambda g, n: (g + 1e170) - 1e170,
     "another dtype": lambda g, n: g * np.multiply(1 / n, 1, out=np.zeros_like(n), dtype=int, casting="unsafe"),
 }
 
@@ -274,6 +291,7 @@ WRITES = {
     "an element": lambda to, g: to.__setitem__((0, 0), np.exp(g[0, 0])),
     "by a private index": lambda to, g: to.__setitem__((0, np.argmax(g[0])), 1.0),
     "sorted": lambda to, g: (to.__iadd__(g), to.sort()),
+    "sorted by a median": lambda to, g: (to.__iadd__(g), np.median(to, axis=-1, overwrite_input=True)),
     "out": lambda to, g: np.exp(g, out=to),
     "out, some of it": lambda to, g: (np.exp(g, out=to), np.add(1.0, 0.0, out=to, where=np.arange(3) > 1)),
     "an element that is covered by others": lambda to, g: (

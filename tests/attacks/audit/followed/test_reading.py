@@ -132,6 +132,18 @@ def floating(g, *_):
     return 0 * g
 
 
+def raised_by(function):
+    def raised(g, *_):
+        try:
+            with np.errstate(all="raise"):
+                function(1e200 * g)
+        except FloatingPointError:
+            return g
+        return 0 * g
+
+    return raised
+
+
 def warned(g, *_):
     with warnings.catch_warnings(record=True) as seen:
         np.exp(g + 700.0)
@@ -317,6 +329,14 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "a check that is caught": caught,
     "an error of the linear algebra": linalg,
     "an error of a ufunc": floating,
+    "an error of a sum": raised_by(np.sum),
+    "an error of a norm": raised_by(np.linalg.norm),
+    "an error of another dtype": raised_by(lambda g: g.astype(np.float32)),
+    "an error of a list": raised_by(lambda g: np.array([g], dtype=np.float32)),
+    "an error of what is written": raised_by(lambda g: g.astype(int).astype(np.float32).__setitem__(..., g)),
+    "a factor that was seen": lambda g, x, node: g / (1.0 + np.abs(x)),
+    "a bound that was seen": lambda g, x, node: np.clip(g, -np.abs(x), np.abs(x)),
+    "a weight that was seen": lambda g, x, node: np.einsum("rd,re->rd", g, x),
     "a warning": warned,
     "a warning that is an error": warned_as_an_error,
     **{f"errors that {how}": set_to(how) for how in ("warn", "print", "log")},
@@ -437,6 +457,11 @@ def without_warnings(g, *_):
         return g / np.maximum(1.0, np.linalg.norm(g, axis=-1, keepdims=True))
 
 
+def in_error_state(g, *_):
+    with np.errstate(all="raise"):
+        return Clip(1.0)(g)
+
+
 def in_a_block(g, *_):
     y = 0 * g
     with timed(), np.errstate(over="ignore"):
@@ -472,11 +497,13 @@ QUIET: dict[str, Callable[[Array, Array, Node], Any]] = {
     "the largest of noisy numbers": largest,
     "levels that are reached": lambda g, x, node: np.round(9.0 * g) + np.tanh(g) + np.median(g),
     "slices and ranges": lambda g, x, node: (
-        np.split(np.delete(np.add(g[0], range(4)), slice(0, 0)), range(1, 2))[0][0] * x
+        np.split(np.delete(np.add(g[0], range(4)), slice(0, 0)), range(1, 2))[0][0] + x
     ),
     "lists with names": lambda g, x, node: np.sum(np.stack(Two(g, x)), axis=0),
     "of public numbers": lambda g, x, node: g * np.linalg.eigh(np.eye(4) + node.zeros()[0]).eigenvalues,
     "what is never 0": lambda g, x, node: g * np.exp(-0.1 * g**2) / (1 + np.abs(np.sin(g))),
+    "an error that ends the run": in_error_state,
+    "what no array has": lambda g, x, node: getattr(g, "value", g) + getattr(g, "kind", 0.0),
     "quotient and rest": lambda g, x, node: np.divmod(x, 0.1, out=(node.zeros(), None))[1],
 }
 
@@ -518,6 +545,20 @@ class Ascends(Algorithm):
             gradient = await node.gradient(x)
         node.broadcast(x=node.privatize(x, Laplace(1.0)))
         node.estimate(x)
+
+
+@pytest.mark.parametrize("how", ["numpy", "warnings"])
+def test_what_a_module_has_set_of_errors_is_read(how):
+    def code(g, *_):
+        with contextlib.suppress(FloatingPointError, RuntimeWarning):
+            np.sum(1e200 * g)
+        return g
+
+    with warnings.catch_warnings(), np.errstate(divide="raise" if how == "numpy" else "warn"):
+        if how == "warnings":
+            warnings.simplefilter("error")
+        assert lines(code)
+    assert lines(code) == ()
 
 
 def test_a_loop_that_random_answers_never_end_is_read_for_a_while(monkeypatch):
