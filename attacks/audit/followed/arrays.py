@@ -23,6 +23,7 @@ from attacks.audit.followed.operands import (
     asarray,
     has_numbers,
     is_followed,
+    is_private,
     kind_of,
     leaves,
     of_masks,
@@ -298,7 +299,7 @@ class Followed(NDArrayOperatorsMixin, Held):
         if are_bools(found):
             if ufunc not in rules.GUARDS or any(kind_of(one).what is What.BENT for one in inputs):
                 self._asked(found, kind)
-        elif ufunc not in rules.SMOOTH or of_masks(inputs):
+        elif ufunc not in rules.SMOOTH or of_masks(inputs) or (ufunc is np.subtract and all(map(is_private, inputs))):
             self._levels(found, kind)
         if ufunc not in rules.SUMS_OF_TWO and not are_bools(found):
             self._weighed(kind, inputs)
@@ -358,8 +359,8 @@ class Followed(NDArrayOperatorsMixin, Held):
     def _weighed(self, kind: Kind, given: Iterable[Any]) -> None:
         """Note where what was seen weighs private numbers, or bounds them: at what is hardly ever seen it may do so
         in any way."""
-        found = {kind_of(one).what for one in leaves(list(given))}
-        if kind.what is What.BENT and What.SEEN in found and found - {What.SEEN, What.PUBLIC}:
+        some = list(leaves(list(given)))
+        if kind.what is What.BENT and any(map(is_private, some)) and any(kind_of(x).what is What.SEEN for x in some):
             self._noted("as a factor of what is private")
 
     def _may_be_seen(self, *given: Any) -> None:

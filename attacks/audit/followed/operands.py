@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from attacks.audit.followed import kinds
-from attacks.audit.followed.kinds import PUBLIC, Kind, Operand
+from attacks.audit.followed.kinds import PUBLIC, Kind, Operand, What
 
 asarray = np.asarray
 """Not followed, even while NumPy's makers of arrays are."""
@@ -41,6 +41,11 @@ def kind_of(value: Any) -> Kind:
     if isinstance(value, list | tuple | deque):
         return kinds.joined([kind_of(one) for one in cast("Sequence[Any]", value)])
     return PUBLIC
+
+
+def is_private(value: Any) -> bool:
+    """Whether it is made of private answers."""
+    return kind_of(value).what not in (What.PUBLIC, What.SEEN)
 
 
 def plain_of(value: Any) -> Any:

@@ -29,7 +29,7 @@ SMOOTH = frozenset(
         np.matmul, np.square, np.sqrt, np.reciprocal,
     ]
 )  # fmt: skip
-"""Functions that are nowhere level."""
+"""Functions that are nowhere level, but for differences of the same."""
 _SINGLES: dict[Any, Callable[[Operand], Kind]] = {
     np.absolute: kinds.absolute, np.fabs: kinds.absolute, np.square: kinds.square, np.sqrt: kinds.root,
     np.negative: lambda a: a.kind if a.what in (What.PUBLIC, What.SEEN, What.AFFINE) else BENT,

@@ -132,6 +132,10 @@ def floating(g, *_):
     return 0 * g
 
 
+def moved_by_sort(g):
+    return 9e9 * (np.sort(g) - g)
+
+
 def raised_by(function):
     def raised(g, *_):
         try:
@@ -334,6 +338,7 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "an error of another dtype": raised_by(lambda g: g.astype(np.float32)),
     "an error of a list": raised_by(lambda g: np.array([g], dtype=np.float32)),
     "an error of what is written": raised_by(lambda g: g.astype(int).astype(np.float32).__setitem__(..., g)),
+    "a difference that is none": lambda g, x, node: moved_by_sort(g + 1e6 * np.arange(4)),
     "a factor that was seen": lambda g, x, node: g / (1.0 + np.abs(x)),
     "a bound that was seen": lambda g, x, node: np.clip(g, -np.abs(x), np.abs(x)),
     "a weight that was seen": lambda g, x, node: np.einsum("rd,re->rd", g, x),
