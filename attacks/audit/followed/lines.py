@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, WrapperDescriptorType
 from typing import Any, cast
+from weakref import ReferenceType
 
 import numpy as np
 
@@ -227,7 +228,16 @@ def _is_called(frame: FrameType) -> bool:
         return False
     if not of_algorithm(code):
         return True
+    if any(isinstance(one, ReferenceType) for one in _arguments(frame)):  # of an argument that goes as the call ends
+        return False
     return any(_code_of(one, code.co_name) is code for one in _called(call.func, caller))
+
+
+def _arguments(frame: FrameType) -> Iterator[object]:
+    """What a function was called with."""
+    names, _, rest, values = inspect.getargvalues(frame)
+    yield from (values.get(name) for name in names)
+    yield from values.get(rest, ()) if rest is not None else ()
 
 
 def _called(function: ast.expr, caller: FrameType) -> Iterator[Any]:

@@ -357,6 +357,21 @@ def dropped_at_once(n, box):
     return one
 
 
+def dropped_with_an_argument(n, box):
+    kept, calls = [], []
+
+    def check(_):
+        assert len(calls) < 1 or n.max() < 1e30
+        calls.append(1)
+
+    def made():
+        goes = Goes()
+        kept.append(weakref.ref(goes, check))
+        return goes
+
+    check(made())
+
+
 def finalized(n, box):
     goes = Goes()
     weakref.finalize(goes, small, n)
@@ -439,7 +454,8 @@ KEEPS = (
     formatted, of_objects, of_a_number, of_an_array, of_a_class, hidden, described, slotted, of_a_module, shadowed,
     own_function, wrapped,
     cached, named_as_another, of_python, replaced, from_a_call, set_before, another_error, by_a_test, by_an_own_test,
-    by_a_caught_test, dropped(small), dropped_at_once, finalized, closed, caught_by_an_equal, caught_by_another,
+    by_a_caught_test, dropped(small), dropped_at_once, dropped_with_an_argument, finalized,
+    closed, caught_by_an_equal, caught_by_another,
     caught_by_a_wrapper, missing_by_a_property,
 )  # fmt: skip
 """Code that keeps a size, or does something else where one is large, in what looks like the end of a run."""
