@@ -5,44 +5,35 @@ nobody. It has to be no more than a question, of an error that nothing on the wa
 """
 
 import ast
-import builtins
 import contextlib
+import dis
 import inspect
 import linecache
-import math
 import warnings
-from collections.abc import Generator
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, WrapperDescriptorType
+from typing import Any, cast
+from weakref import ReferenceType
 
 import numpy as np
 
+from attacks.audit.followed import questions
 from attacks.replay.recorded import RecordedNode
 from netsim.own import PACKAGE, is_own
 
 _PORT = RecordedNode.read.__code__
-_ASK = (
-    abs, all, any, bool, enumerate, float, int, isinstance, len, list, max, min, range, repr, round, sorted, str, sum,
-    tuple, type, zip, np.array, np.asarray,
-)  # fmt: skip
-"""Functions that keep nothing of what they are given."""
 _CAUGHT = (
     StopIteration, StopAsyncIteration, GeneratorExit, AttributeError, LookupError, TypeError, NotImplementedError,
 )  # fmt: skip
 """Errors that Python itself catches: of iterators, `hasattr`, sequences without an `__iter__`, operators."""
 _OPEN = frozenset(["__init__", "__new__", "__post_init__", "__call__"])
 """Methods with names of Python's whose errors it hands on."""
-_REDUCE = frozenset(["all", "any", "max", "mean", "min", "sum"])
 _LEAVES = ast.Return | ast.Break | ast.Continue
-_BINDS = ast.NamedExpr | ast.Lambda | ast.Await | ast.Yield | ast.YieldFrom
-_KEYS = (
-    ast.Constant | ast.Name | ast.Attribute | ast.Slice | ast.Tuple | ast.UnaryOp | ast.BinOp | ast.expr_context
-    | ast.unaryop | ast.operator
-)  # fmt: skip
 Place = tuple[int, int, int, int]
 """First line, column, last line, column of a piece of code."""
 
@@ -84,48 +75,79 @@ def asking(frame: FrameType | None) -> FrameType | None:
 
 
 # ── conditions that only end the run ────────────────────────────────────────────────────────────────────
+Condition = ast.Assert | ast.If | ast.Expr
+"""An `assert`, an `if` that only raises, or a call of one of NumPy's functions for tests."""
+
+
 def only_ends_the_run(frame: FrameType) -> bool:
     """Whether what a frame does now is to ask, in a condition that does no more than to end the run."""
-    statement = _condition(frame.f_code, frame.f_lasti)
-    if statement is None or not all(_only_asks(one, frame) for one in _asked(statement, frame)):
+    condition, around = _condition(frame.f_code, frame.f_lasti), questions.function_of(frame)
+    if condition is None or around is None:
         return False
-    raised = AssertionError if isinstance(statement, ast.Assert) else _raised(statement, frame)
+    asked, made = _asked(condition, around), _made(condition)
+    if is_own(frame.f_code.co_filename) and not questions.keep_nothing(asked, around, made):
+        return False
+    raised = _raised(condition, around)
     return raised is not None and not issubclass(raised, _CAUGHT) and not may_be_caught(frame)
 
 
 @lru_cache(4096)
-def _condition(code: CodeType, instruction: int) -> ast.Assert | ast.If | None:
-    """The `assert`, or the `if` that only raises, whose question an instruction is part of."""
+def _condition(code: CodeType, instruction: int) -> Condition | None:
+    """The condition whose question an instruction is part of."""
     place = _place(code, instruction)
     for node in _tree(code.co_filename).conditions:
-        asks = node if isinstance(node, ast.Assert) else node.test
+        asks = node.test if isinstance(node, ast.Assert | ast.If) else node.value
         if place is not None and (_within(place, asks) or place == _span(node)):  # the jump is the whole of an `if`
             return node
     return None
 
 
-def _asked(statement: ast.Assert | ast.If, frame: FrameType) -> list[ast.AST]:
-    """What a condition asks, and says where it ends the run; of netsim's own that is known to keep nothing."""
-    if not is_own(frame.f_code.co_filename):
-        return []
-    if isinstance(statement, ast.Assert):
-        return [statement.test, *([] if statement.msg is None else [statement.msg])]
-    said: list[ast.AST] = []
-    for one in statement.body:
+def _asked(condition: Condition, frame: FrameType) -> list[ast.AST]:
+    """What a condition asks, and says where it ends the run."""
+    match condition:
+        case ast.Assert(test=test, msg=message):
+            return [test, *([] if message is None else [message])]
+        case ast.Expr(value=ast.Call(args=args, keywords=keywords)):
+            return [*args, *keywords]
+        case _:
+            pass
+    assert isinstance(condition, ast.If)
+    said: list[ast.AST] = [condition.test]
+    for one in condition.body:
         match one:
-            case ast.Raise(exc=ast.Call(args=args, keywords=keywords)):  # the class is looked at apart
-                said += [*args, *keywords]
+            case ast.Raise(exc=ast.Call(args=args, keywords=keywords), cause=cause):  # the class is looked at apart
+                said += [*args, *keywords, *([] if cause is None else [cause])]
+            case ast.Raise(cause=ast.expr() as cause):
+                said.append(cause)
             case ast.Expr(value=ast.Call(func=function, args=args, keywords=keywords)) if (
-                _known(function, frame) is print
+                questions.found(function, frame) is print
             ):
                 said += [*args, *keywords]
-            case ast.Expr(value=value):
-                said.append(value)
-            case ast.Assign(value=value):
+            case ast.Expr(value=value) | ast.Assign(value=value):
                 said.append(value)
             case _:
                 pass
-    return [statement.test, *said]
+    return said
+
+
+def _made(condition: Condition) -> set[str]:
+    """Names that an `if` sets, for the error that it raises."""
+    body = condition.body if isinstance(condition, ast.If) else []
+    return {
+        one.id for each in body if isinstance(each, ast.Assign) for one in each.targets if isinstance(one, ast.Name)
+    }
+
+
+def _is_condition(node: ast.AST) -> bool:
+    match node:
+        case ast.Assert():
+            return True
+        case ast.If():
+            return _only_raises(node)
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))):
+            return name.startswith("assert_")
+        case _:
+            return False
 
 
 def _only_raises(node: ast.If) -> bool:
@@ -144,69 +166,29 @@ def _only_raises(node: ast.If) -> bool:
     return not node.orelse and isinstance(last, ast.Raise) and last.exc is not None and all(map(says, before))
 
 
-def _raised(node: ast.If, frame: FrameType) -> type[BaseException] | None:
-    """The class of what an `if` raises, if it is known and makes nothing of its own of its arguments."""
-    raises = node.body[-1]
+def _raised(condition: Condition, frame: FrameType) -> type[BaseException] | None:
+    """The class of what a condition raises, if it is known and makes nothing of its own of its arguments."""
+    if isinstance(condition, ast.Assert):
+        return AssertionError
+    if isinstance(condition, ast.Expr):
+        called = questions.found(condition.value.func, frame) if isinstance(condition.value, ast.Call) else None
+        return AssertionError if any(called is one for one in questions.TESTS) else None
+    raises = condition.body[-1]
     assert isinstance(raises, ast.Raise)
-    named = raises.exc.func if isinstance(raises.exc, ast.Call) else raises.exc
-    found = _known(named, frame)
-    if not isinstance(found, type) or not issubclass(found, BaseException):
+    name = raises.exc.func if isinstance(raises.exc, ast.Call) else raises.exc
+    named = None if name is None or _made(condition) & set(_words(name)) else questions.found(name, frame)
+    if type(named) is not type or not issubclass(named, BaseException):
         return None
-    makers = (getattr(getattr(found, name), "__code__", None) for name in ("__init__", "__new__"))
-    return found if not any(code is not None and is_own(code.co_filename) for code in makers) else None
+    makers = [inspect.getattr_static(named, name) for name in ("__init__", "__new__")]
+    return named if all(isinstance(one, _OF_PYTHON) or not _is_own(one) for one in makers) else None
 
 
-def _only_asks(part: ast.AST, frame: FrameType) -> bool:
-    """Whether code keeps nothing of what it asks: no name is bound, no table looked up, and only functions of
-    Python's and NumPy's are called, that do the same."""
-    for node in ast.walk(part):
-        if isinstance(node, _BINDS):
-            return False
-        if isinstance(node, ast.Subscript) and not all(isinstance(one, _KEYS) for one in ast.walk(node.slice)):
-            return False
-        if isinstance(node, ast.Call) and not (_is_question(_known(node.func, frame)) or _reduces(node.func, frame)):
-            return False
-    return True
+_OF_PYTHON = WrapperDescriptorType | BuiltinFunctionType
 
 
-def _reduces(function: ast.expr, frame: FrameType) -> bool:
-    """Whether it is a method of an array that gives one number: of a name, or of what a function of NumPy gave."""
-    if not isinstance(function, ast.Attribute) or function.attr not in _REDUCE:
-        return False
-    if isinstance(function.value, ast.Call):
-        return _is_question(_known(function.value.func, frame))
-    return isinstance(_known(function.value, frame), np.ndarray)
-
-
-def _is_question(function: Any) -> bool:
-    """Whether a function keeps nothing, but for an array that it writes into, which is noted apart."""
-    if not callable(function):
-        return False
-    plain = inspect.unwrap(function, stop=lambda one: hasattr(one, "_implementation"))
-    if any(plain is one for one in _ASK) or isinstance(plain, np.ufunc):
-        return True
-    if isinstance(plain, type):
-        return issubclass(plain, np.generic)
-    module = getattr(plain, "__module__", None)
-    if hasattr(plain, "_implementation"):
-        return module in ("numpy", "numpy.linalg")
-    return module == math.__name__
-
-
-_NOWHERE = object()
-
-
-def _known(name: ast.expr | None, frame: FrameType) -> Any:
-    """What a name, or an attribute of a module, is in a frame."""
-    if isinstance(name, ast.Attribute):
-        of = _known(name.value, frame)
-        return getattr(of, name.attr, _NOWHERE) if inspect.ismodule(of) else _NOWHERE
-    if not isinstance(name, ast.Name):
-        return _NOWHERE
-    for names in (frame.f_locals, frame.f_globals, vars(builtins)):
-        if name.id in names:
-            return names[name.id]
-    return _NOWHERE
+def _is_own(maker: Any) -> bool:
+    code = _code_of(maker)
+    return code is None or is_own(code.co_filename)
 
 
 # ── what may be caught ──────────────────────────────────────────────────────────────────────────────────
@@ -222,10 +204,81 @@ def may_be_caught(frame: FrameType | None) -> bool:
         if is_own(code.co_filename) and name.startswith("__") and name.endswith("__") and name not in _OPEN:
             return True
         guards = _guards(code, frame.f_lasti)
-        if guards is None or any(not _hands_on(one, frame) for one in guards):
+        if guards is None or any(not _hands_on(one, frame) for one in guards) or not _is_called(frame):
             return True
         frame = frame.f_back
     return frame is None
+
+
+_RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def _is_called(frame: FrameType) -> bool:
+    """Whether code runs since its caller calls it there by name, or goes on with it: not as a callback of something
+    that goes, whose errors Python drops."""
+    code, caller = frame.f_code, frame.f_back
+    if caller is None or caller.f_code is _PORT:
+        return True
+    call, resumed = _call(caller.f_code, caller.f_lasti), bool(code.co_flags & _RESUMED)
+    if resumed and (_goes_on(caller.f_code, caller.f_lasti) or not _is_last(code, frame.f_lasti)):
+        return True
+    if code.co_name in questions.COMPREHENSIONS and not resumed:
+        return code in caller.f_code.co_consts
+    if call is None or resumed:
+        return False
+    if not of_algorithm(code):
+        return True
+    if any(isinstance(one, ReferenceType) for one in _arguments(frame)):  # of an argument that goes as the call ends
+        return False
+    return any(_code_of(one, code.co_name) is code for one in _called(call.func, caller))
+
+
+def _arguments(frame: FrameType) -> Iterator[object]:
+    """What a function was called with."""
+    names, _, rest, values = inspect.getargvalues(frame)
+    yield from (values.get(name) for name in names)
+    yield from values.get(rest, ()) if rest is not None else ()
+
+
+def _called(function: ast.expr, caller: FrameType) -> Iterator[Any]:
+    """What a call may call, as far as that is known: of an object that is made there, a method of its class."""
+    yield questions.found(function, caller)
+    of, name = (function.value, function.attr) if isinstance(function, ast.Attribute) else (function, "__call__")
+    if isinstance(of, ast.Call):
+        made = questions.found(of.func, caller)
+        above = type(caller.f_locals.get("self")).__mro__ if made is super else [made]
+        yield from (inspect.getattr_static(one, name, None) for one in above if isinstance(one, type))
+
+
+def _code_of(called: Any, name: str = "") -> CodeType | None:
+    """The code of a function, or of the method by which an object is called, or made: the one of that name."""
+    while isinstance(called, staticmethod | classmethod | MethodType) or type(called) is partial:
+        called = cast(Any, called).func if isinstance(called, partial) else cast(Any, called).__func__
+    if isinstance(called, FunctionType):
+        return called.__code__
+    if name not in _OPEN or called is questions.NOWHERE:
+        return None
+    return _code_of(inspect.getattr_static(called if isinstance(called, type) else type(called), name, None))
+
+
+@lru_cache(4096)
+def _call(code: CodeType, instruction: int) -> ast.Call | None:
+    """The call that an instruction is."""
+    place = _place(code, instruction)
+    return None if place is None else _tree(code.co_filename).calls.get(place)
+
+
+@lru_cache(4096)
+def _goes_on(code: CodeType, instruction: int) -> bool:
+    """Whether an instruction goes on with a generator or a coroutine."""
+    return dis.opname[code.co_code[instruction]] in ("SEND", "FOR_ITER")
+
+
+@lru_cache(4096)
+def _is_last(code: CodeType, instruction: int) -> bool:
+    """Whether an instruction may run when a generator is closed."""
+    place = _place(code, instruction)
+    return place is None or any(_within(place, one) for one in _tree(code.co_filename).last)
 
 
 @lru_cache(4096)
@@ -243,17 +296,32 @@ def _hands_on(node: ast.stmt, frame: FrameType) -> bool:
         return False
     for item in node.items:
         made = item.context_expr
-        maker = _known(made.func, frame) if isinstance(made, ast.Call) else None
-        if maker not in _HAND_ON and not _only_yields(maker):
+        maker = questions.found(made.func, frame) if isinstance(made, ast.Call) else None
+        known = any(maker is one for one in _HAND_ON) or _only_yields(maker)
+        if not known or not isinstance(made, ast.Call) or not _bound_once(made.func, frame.f_code.co_filename):
             return False
     return True
 
 
+def _bound_once(name: ast.AST, file: str) -> bool:
+    """Whether a name means one thing in all of a file, so that it is now what it was where a block began."""
+    bound = _tree(file).bound
+    return all(len(bound.get(one, ())) <= 1 for one in _words(name))
+
+
+def _words(name: ast.AST) -> list[str]:
+    """The words in `module.name`."""
+    return [getattr(one, "id", None) or getattr(one, "attr", "") for one in ast.walk(name)]
+
+
 def _only_yields(maker: Any) -> bool:
     """Whether it is made by `contextlib.contextmanager` of a generator that catches nothing."""
-    if getattr(maker, "__code__", None) is not _MANAGER or not inspect.isgeneratorfunction(maker.__wrapped__):
+    if type(maker) is not FunctionType or maker.__code__ is not _MANAGER:
         return False
-    code: CodeType = maker.__wrapped__.__code__
+    made = inspect.getclosurevars(maker).nonlocals["func"]
+    if type(made) is not FunctionType or not inspect.isgeneratorfunction(made):
+        return False
+    code = made.__code__
     tree = _tree(code.co_filename)
     last = max(line for *_, line in code.co_lines() if line is not None)
     lines = range(code.co_firstlineno, last + 1)
@@ -271,12 +339,16 @@ _MANAGER = _example.__code__
 # ── source ──────────────────────────────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True)
 class _Source:
-    """Of a file, if it is `known`: `conditions` that only end a run; and `guards`, statements that may catch an
-    error, with the parts of them whose errors those are."""
+    """Of a file, if it is `known`: `conditions` that only end a run; `guards`, statements that may catch an error,
+    with the parts of them whose errors those are; what runs `last`, after an error; the `calls`, by their place; and
+    what each name is `bound` to."""
 
     known: bool
-    conditions: tuple[ast.Assert | ast.If, ...]
+    conditions: tuple[Condition, ...]
     guards: tuple[tuple[ast.stmt, tuple[ast.stmt, ...]], ...]
+    last: tuple[ast.stmt, ...]
+    calls: Mapping[Place, ast.Call]
+    bound: Mapping[str, set[object]]
 
 
 @cache
@@ -286,20 +358,53 @@ def _tree(file: str) -> _Source:
         nodes = list(ast.walk(ast.parse(text)))
     except SyntaxError:
         nodes, text = [], ""
-    guards = list[tuple[ast.stmt, tuple[ast.stmt, ...]]]()
+    guards, last = list[tuple[ast.stmt, tuple[ast.stmt, ...]]](), list[ast.stmt]()
     for node in nodes:
         if isinstance(node, ast.With | ast.AsyncWith):
             guards.append((node, tuple(node.body)))
         elif isinstance(node, ast.Try | ast.TryStar):
-            if any(isinstance(one, _LEAVES) for last in node.finalbody for one in ast.walk(last)):
-                handled = [one for each in node.handlers for one in each.body]
+            handled = [one for each in node.handlers for one in each.body]
+            last += [*handled, *node.finalbody]
+            if any(isinstance(one, _LEAVES) for each in node.finalbody for one in ast.walk(each)):
                 guards.append((node, (*node.body, *handled, *node.orelse)))
             elif node.handlers:
                 guards.append((node, tuple(node.body)))
-    conditions = (
-        node for node in nodes if isinstance(node, ast.Assert) or (isinstance(node, ast.If) and _only_raises(node))
-    )
-    return _Source(bool(text), tuple(conditions), tuple(guards))
+    conditions = tuple(cast("Condition", node) for node in nodes if _is_condition(node))
+    calls = {place: node for node in nodes if isinstance(node, ast.Call) for place in _places(node)}
+    return _Source(bool(text), conditions, tuple(guards), tuple(last), calls, _bound(nodes))
+
+
+def _places(call: ast.Call) -> Iterator[Place]:
+    """Places of a call's instruction: that of a method may begin at its name."""
+    line, column, *end = _span(call)
+    yield line, column, end[0], end[1]
+    if isinstance(call.func, ast.Attribute):
+        line, column = call.func.end_lineno or 0, (call.func.end_col_offset or 0) - len(call.func.attr)
+        yield line, column, end[0], end[1]
+
+
+def _bound(nodes: Iterable[ast.AST]) -> Mapping[str, set[object]]:
+    """What each name, or attribute, is set to: a module's name where it is imported, or the code that does so."""
+    bound = defaultdict[str, set[object]](set)
+    for node in nodes:
+        match node:
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                for one in names:
+                    of = getattr(node, "module", "")
+                    bound[one.asname or one.name.partition(".")[0]].add((of, one.name if one.asname or of else ""))
+            case (
+                ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.Attribute(attr=name, ctx=ast.Store() | ast.Del())
+            ):
+                bound[name].add(node)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                bound[name].add(node)
+            case ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                bound[name].add(node)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                bound[name].add(node)
+            case _:
+                pass
+    return bound
 
 
 def _place(code: CodeType, instruction: int) -> Place | None:
