@@ -5,15 +5,17 @@ The pass is a replay in which private answers, noise, and all that was seen are 
 which lines run, and which messages are sent, is the same in every run with the same private coins.
 """
 
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, partialmethod
 from inspect import currentframe
 from traceback import walk_tb
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,12 +23,21 @@ from attacks.audit.followed import kinds
 from attacks.audit.followed.arrays import Followed, Noted, arrays_followed
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
 from attacks.audit.followed.lines import ReadLine, asking, line_of, may_be_caught, only_ends_the_run
-from attacks.audit.followed.operands import kind_of, value_of
+from attacks.audit.followed.operands import is_followed, kind_of, value_of
 from attacks.audit.followed.path import Step, parts_at, walked
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.verdict import Judgement, Verdict
 from attacks.replay import Hypothesis
-from attacks.replay.coins import Coins, CopiedCoinsError, DrawnCoins, UnlistedCoinsError, every, from_start
+from attacks.replay.coins import (
+    Coins,
+    CopiedCoinsError,
+    DrawnCoins,
+    Unseen,
+    WatchedBits,
+    are_whole,
+    every,
+    from_start,
+)
 from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
@@ -46,6 +57,8 @@ _KEPT = "into"
 """How it is noted that an array that cannot be followed is written into."""
 _SAME = 1e-6
 """Relative: what two readings of the same numbers may differ by."""
+_SIZES = 1e-6, 1.0
+"""Of random answers, that tell whether records are alike."""
 _WORK, _LEAST = 2**14, 4
 """Messages that are followed at most at coins that are drawn, but for so many draws."""
 _QUERIES = 1024
@@ -74,6 +87,13 @@ class Reading:
     """What it handed to the port."""
     failed: ReadLine | None = None
     """Where the code failed on followed values."""
+    batches: list[Sequence[int]] = field(default_factory=list[Sequence[int]])
+    """Of its queries that are about some of its records, these."""
+    path: Sequence[Step] = ()
+
+    def same(self, other: "Reading") -> bool:
+        """Whether the code does the same, and hands on the same."""
+        return parts_at(self.path, other.path) is None and self.apart(other) is None
 
     def apart(self, plain: "Reading") -> ReadLine | None:
         """What tells followed values from arrays, where `plain` ones were handed to the port otherwise."""
@@ -104,6 +124,7 @@ def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases
             break
         if again:
             found.read.append(found.failed or apart)
+    found.path = path
     return found
 
 
@@ -138,16 +159,18 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
         return reading(replace(one, coins=coins).recording(agent))
 
     lines = set[ReadLine]()
+    own = reading(one.recording(agent))  # at other coins code may fail on messages that others sent at these
     try:
         found = [each for _, each in every(lambda coins: at(coins.again), HISTORIES)]
+        lines |= set(_unlike_all(own, found))
+        if len(found) > 1 and any(each.batches for each in found):
+            lines |= set(_by_batches(one, agent))
     except CopiedCoinsError as error:
         found = []
         lines.add(_coins_that(error))
-    except NetsimError as error:  # rare tosses are tried apart (`rare_tosses`), if they can be listed
-        made = _SeenCoins if isinstance(error, UnlistedCoinsError) else DrawnCoins
+    except NetsimError:
         most = max(_LEAST, min(DRAWN, _WORK // (1 + len(one.view.at_node(agent)))))
-        found = [at(partial(made, np.random.default_rng(seed))) for seed in range(most)]
-    own = reading(one.recording(agent))  # at other coins code may fail on messages that others sent at these
+        found = [at(partial(_SeenCoins, np.random.default_rng(seed))) for seed in range(most)]
     lines |= {line for each in (own, *found) for line in each.read}
     if own.failed is not None:
         lines.add(own.failed)
@@ -156,6 +179,43 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
         for place, answers in reading(sample.recording(agent), hypothesis, sample.releases).asked.items():
             asked.setdefault(place, set()).update(answers)
     return tuple(sorted(lines | {line for (line, *_), answers in asked.items() if len(answers) < 2}))
+
+
+def _unlike_all(own: Reading, listed: Sequence[Reading]) -> Iterator[ReadLine]:
+    """What tells coins of a list from those of a run, whose history is one of them."""
+    if not any(own.same(each) for each in listed):
+        yield ReadLine("", 0, "something that tells private coins that are followed from those of a run")
+
+
+def _by_batches(one: Sample, agent: int) -> Iterator[ReadLine]:
+    """Whether which records are in its batches decides anything else: then records are not all alike, and a pair
+    that differs in one of them says nothing of another. Answers are of two sizes: a clip may hide a factor of one."""
+
+    def at(coins: Coins) -> list[Reading]:
+        made = [_PlainNode(replace(one, coins=coins.again).recording(agent), Reading(), None, ()) for _ in _SIZES]
+        for node, node.size in zip(made, _SIZES, strict=True):
+            _read(node, nullcontext([]))
+        return [node.found for node in made]
+
+    laws = defaultdict[object, dict[object, dict[object, float]]](dict)
+    for log_chance, found in every(at, HISTORIES):
+        batches = [Counter(map(_record, batch)) for batch in found[0].batches]
+        alike = Counter(tuple(batch[k] for batch in batches) for k in {k for batch in batches for k in batch})
+        which = tuple(frozenset(batch.items()) for batch in batches)
+        given = [value for each in found for value in each.given]
+        handed = tuple((value.shape, tuple(f"{x:.6g}" for x in value.ravel())) for value in given)
+        law = laws[frozenset(alike.items())].setdefault(which, {})
+        law[handed] = law.get(handed, 0.0) + math.exp(log_chance)
+    for some in laws.values():
+        first, *others = [{k: p / math.fsum(law.values()) for k, p in law.items()} for law in some.values()]
+        if any(abs(law.get(k, 0.0) - first.get(k, 0.0)) > _SAME for law in others for k in law.keys() | first.keys()):
+            yield ReadLine("", 0, "private coins, by which records are in a batch")
+            return
+
+
+def _record(one: object) -> object:
+    """Which record it is, or itself, where nobody has looked at what coins choose."""
+    return one if isinstance(one, Unseen) and not one.opened else int(cast(int, one))
 
 
 def read_by(view: AdversaryView, agents: Sequence[int]) -> tuple[ReadLine, ...]:
@@ -215,6 +275,8 @@ class _FollowedNode(RecordedNode):
     """The port: whatever is private or seen is followed."""
 
     blind_to_receivers = True
+    size = 1.0
+    """Of random answers."""
     sent: int
 
     def __init__(
@@ -225,6 +287,7 @@ class _FollowedNode(RecordedNode):
         super().__init__(recording._replace(rows=rows, coins=from_start(recording.coins)))
         if isinstance(self.coins, _SeenCoins):
             self.coins.noted, self.coins.followed = self.noted, self._followed
+            self.coins.plain = isinstance(self, _PlainNode)
 
     def arrays(self) -> AbstractContextManager[None]:
         """Within which its arrays are followed."""
@@ -244,7 +307,10 @@ class _FollowedNode(RecordedNode):
         return self._followed(super().zeros(), PUBLIC)
 
     async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
-        self._public(batch)
+        if not (isinstance(self.coins, _SeenCoins) and self.coins.drew(batch)):
+            self._public(batch)
+        if batch is not None:
+            self.found.batches.append(tuple(cast(Sequence[int], value_of(batch))))
         known = self._hypothesis if self._hypothesis is None or batch is None else self._hypothesis.batch(batch)
         return self._answer(x, None if known is None else known.gradient)
 
@@ -273,7 +339,7 @@ class _FollowedNode(RecordedNode):
         if known is not None:
             return self._followed(known(value_of(at)), kinds.answer())
         rng = np.random.default_rng(self.pace % 2**32)
-        return self._followed(rng.standard_normal((self.replicas, self.dimension)), kinds.answer())
+        return self._followed(self.size * rng.standard_normal((self.replicas, self.dimension)), kinds.answer())
 
     def _released(self, value: Array) -> Array:
         self._made += 1
@@ -368,21 +434,65 @@ class _PlainNode(_FollowedNode):
         pass
 
 
+class _Noting(Unseen):
+    """One of some options; whoever looks at it is noted."""
+
+    def __index__(self) -> int:
+        cast(_SeenCoins, self._coins).noted("private coins")
+        return super().__index__()
+
+
 class _SeenCoins(DrawnCoins):
-    """Private coins of which no list says how they fall: what is drawn is followed, but for `choose` and `subset`."""
+    """Private coins of which no list says how they fall: what is drawn is followed. Those of `choose` and `subset`,
+    and an array of records, may choose a receiver or a batch; where they are `plain` nothing is followed."""
 
     noted: Noted
     followed: Callable[[Array, Kind], Array]
+    plain: bool
 
     def __init__(self, source: np.random.Generator) -> None:
         super().__init__(source)
-        self._source = np.random.Generator(source.bit_generator)
+        self._source, self._drawn = np.random.Generator(source.bit_generator), list[object]()
+        watched = WatchedBits(source.bit_generator, lambda: self.noted("private coins (bit_generator)"))
+        np.random.Generator.__init__(self, cast(np.random.BitGenerator, watched))
 
     def choose(self, options: Sequence[int]) -> int:
-        return DrawnCoins(self._source).choose(options)
+        drawn = int(self._source.integers(len(options)))
+        if self.plain or not are_whole(options):
+            return self.handed(options[drawn], "choose")
+        return cast(int, _Noting(self, options, lambda: drawn))
 
     def subset(self, total: int, size: int) -> Sequence[int]:
-        return DrawnCoins(self._source).subset(total, size)
+        drawn = sorted(int(one) for one in self._source.choice(total, size, replace=False))
+        if self.plain:
+            return drawn
+        return [cast(int, _Noting(self, range(total), partial(int, k))) for k in drawn]
+
+    def draw(self, name: str, *where: Any, **options: Any) -> Any:
+        """What a method of NumPy's draws, as it is followed."""
+        given = [*where, *options.values()]
+        if any(map(is_followed, given)):
+            self.noted(f"private coins ({name})")
+        value = getattr(self._source, name)(*map(value_of, where), **{k: value_of(v) for k, v in options.items()})
+        if any(value is value_of(one) for one in given):  # written into what it was given
+            self.noted(f"private coins ({name})")
+            return next(one for one in given if value is value_of(one))
+        return self.handed(value, name)
+
+    def handed(self, value: Any, name: str) -> Any:
+        """A value that was drawn, as it is followed."""
+        if self.plain:
+            return value
+        if not isinstance(value, float | int | np.ndarray | np.generic):
+            self.noted(f"private coins ({name})")
+            return value
+        found = self.followed(np.array(value), SEEN)
+        self._drawn.append(found)
+        return found
+
+    def drew(self, batch: object) -> bool:
+        """Whether it is an array that was drawn, of records."""
+        return kind_of(batch) == SEEN and any(batch is one for one in self._drawn)
 
     def refused(self, why: str, error: type[AttackError] = AttackError) -> AttackError:
         """The error to raise, noted for where the code catches it."""
@@ -399,20 +509,9 @@ class _SeenCoins(DrawnCoins):
         return self._source.spawn(n_children)
 
 
-def _drawn(name: str) -> Any:
-    def followed(self: _SeenCoins, *where: Any, **options: Any) -> Any:
-        value = getattr(super(_SeenCoins, self), name)(*where, **options)
-        if isinstance(value, float | int | np.ndarray):
-            return self.followed(np.array(value), SEEN)
-        self.noted(f"private coins ({name})")
-        return value
-
-    return followed
-
-
 for _name in dir(np.random.Generator):
     if not _name.startswith("_") and _name not in ("bit_generator", "spawn"):
-        setattr(_SeenCoins, _name, _drawn(_name))
+        setattr(_SeenCoins, _name, partialmethod(_SeenCoins.draw, _name))
 
 
 # ── lines ───────────────────────────────────────────────────────────────────────────────────────────────
