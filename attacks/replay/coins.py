@@ -5,8 +5,9 @@ uniform on [0, 1) that is compared with others and nothing else (`coins.random()
 it lies is tossed. What `choose` and `subset` (`netsim.node`) draw is tossed when somebody looks at it: a code that
 only hands it on, as a receiver or as a batch, does the same whatever it is, and that is then known and not tried.
 
-Coins without finitely many outcomes (a normal number, a uniform one that is added to something) have no histories
-that could be listed: an `AttackError`. Of these, and where there are too many, some can be drawn (`DrawnCoins`).
+Coins without finitely many outcomes (a normal number, a uniform one that is added to something, draws by methods of
+NumPy's class) have no histories that could be listed: an `AttackError`. Of these, and where there are too many, some
+can be drawn (`DrawnCoins`).
 
 Code that copies its coins tosses some of them twice, which no list of histories has: a `CopiedCoinsError`. Readers
 have `from_start` and `copied`.

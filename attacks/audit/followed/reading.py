@@ -251,11 +251,13 @@ def in_words(found: Sequence[ReadLine], most: int = 3) -> str:
 
 def not_all_audited(found: Sequence[ReadLine]) -> str:
     """Which lines read, and what to do about it, in two sentences."""
-    filled = " Fill `node.zeros()` or a list, no array of NumPy's." if any(map(_fills, found)) else ""
+    remedies = " Fill `node.zeros()` or a list, no array of NumPy's." if any(map(_fills, found)) else ""
+    coins = any("coins" in one.code for one in found)
+    remedies += " Hand on what `choose` and `subset` draw as it is, as a receiver or a batch." if coins else ""
     return (
         "Its code decides by what is private or was seen, and what it does at other values is not audited: "
         f"{in_words(found)}. Decide by public numbers, or for each number by NumPy (`np.where`, `np.maximum`), or "
-        f"read the code.{filled}"
+        f"read the code.{remedies}"
     )
 
 

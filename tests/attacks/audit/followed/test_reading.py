@@ -577,6 +577,8 @@ def test_of_an_array_that_is_filled_the_remedy_is_another_array():
 
     assert "Fill `node.zeros()` or a list" in words(fill)
     assert "Fill" not in words(gates)
+    assert "Hand on" in words(lambda g, x, node: g * (node.coins.integers(9_999) == 7))
+    assert "Hand on" not in words(gates)
 
 
 @dataclass(frozen=True)
