@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial, partialmethod
+from functools import partial
 from inspect import currentframe
 from traceback import walk_tb
 from types import FrameType
@@ -20,21 +20,19 @@ from typing import Any, cast
 import numpy as np
 
 from attacks.audit.followed import kinds
-from attacks.audit.followed.arrays import Followed, Noted, arrays_followed
+from attacks.audit.followed.arrays import Followed, arrays_followed
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
 from attacks.audit.followed.lines import ReadLine, asking, line_of, may_be_caught, only_ends_the_run
-from attacks.audit.followed.operands import is_followed, kind_of, value_of
+from attacks.audit.followed.operands import kind_of, value_of
 from attacks.audit.followed.path import Step, parts_at, walked
+from attacks.audit.followed.seen_coins import SeenCoins
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.verdict import Judgement, Verdict
 from attacks.replay import Hypothesis
 from attacks.replay.coins import (
     Coins,
     CopiedCoinsError,
-    DrawnCoins,
     Unseen,
-    WatchedBits,
-    are_whole,
     every,
     from_start,
 )
@@ -170,7 +168,7 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
         lines.add(_coins_that(error))
     except NetsimError:
         most = max(_LEAST, min(DRAWN, _WORK // (1 + len(one.view.at_node(agent)))))
-        found = [at(partial(_SeenCoins, np.random.default_rng(seed))) for seed in range(most)]
+        found = [at(partial(SeenCoins, np.random.default_rng(seed))) for seed in range(most)]
     lines |= {line for each in (own, *found) for line in each.read}
     if own.failed is not None:
         lines.add(own.failed)
@@ -287,7 +285,7 @@ class _FollowedNode(RecordedNode):
         self.found, self._hypothesis, self._releases, self._made, self._queries = found, hypothesis, releases, 0, 0
         rows = tuple(row._replace(values=self._seen_values(row.values)) for row in recording.rows)
         super().__init__(recording._replace(rows=rows, coins=from_start(recording.coins)))
-        if isinstance(self.coins, _SeenCoins):
+        if isinstance(self.coins, SeenCoins):
             self.coins.noted, self.coins.followed = self.noted, self._followed
             self.coins.plain = isinstance(self, _PlainNode)
 
@@ -309,7 +307,7 @@ class _FollowedNode(RecordedNode):
         return self._followed(super().zeros(), PUBLIC)
 
     async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
-        if not (isinstance(self.coins, _SeenCoins) and self.coins.drew(batch)):
+        if not (isinstance(self.coins, SeenCoins) and self.coins.drew(batch)):
             self._public(batch)
         if batch is not None:
             self.found.batches.append(tuple(cast(Sequence[int], value_of(batch))))
@@ -388,7 +386,7 @@ class _FollowedNode(RecordedNode):
             self._bent(f"{what}, in its message {self.sent}, is made by more than sums, multiples and clips")
 
     def _bent(self, why: str) -> None:
-        if isinstance(self.coins, _SeenCoins):  # such as a multiple by a coin that hardly ever is not 0
+        if isinstance(self.coins, SeenCoins):  # such as a multiple by a coin that hardly ever is not 0
             self.noted("private coins")
         self.found.bent = self.found.bent or why
 
@@ -434,86 +432,6 @@ class _PlainNode(_FollowedNode):
 
     def noted(self, how: str, answers: Any = None, *, fails: bool = False) -> None:
         pass
-
-
-class _Noting(Unseen):
-    """One of some options; whoever looks at it is noted."""
-
-    def __index__(self) -> int:
-        cast(_SeenCoins, self._coins).noted("private coins")
-        return super().__index__()
-
-
-class _SeenCoins(DrawnCoins):
-    """Private coins of which no list says how they fall: what is drawn is followed. Those of `choose` and `subset`,
-    and an array of records, may choose a receiver or a batch; where they are `plain` nothing is followed."""
-
-    noted: Noted
-    followed: Callable[[Array, Kind], Array]
-    plain: bool
-
-    def __init__(self, source: np.random.Generator) -> None:
-        super().__init__(source)
-        self._source, self._drawn = np.random.Generator(source.bit_generator), list[object]()
-        watched = WatchedBits(source.bit_generator, lambda: self.noted("private coins (bit_generator)"))
-        np.random.Generator.__init__(self, cast(np.random.BitGenerator, watched))
-
-    def choose(self, options: Sequence[int]) -> int:
-        drawn = int(self._source.integers(len(options)))
-        if self.plain or not are_whole(options):
-            return self.handed(options[drawn], "choose")
-        return cast(int, _Noting(self, options, lambda: drawn))
-
-    def subset(self, total: int, size: int) -> Sequence[int]:
-        drawn = sorted(int(one) for one in self._source.choice(total, size, replace=False))
-        if self.plain:
-            return drawn
-        return [cast(int, _Noting(self, range(total), partial(int, k))) for k in drawn]
-
-    def draw(self, name: str, *where: Any, **options: Any) -> Any:
-        """What a method of NumPy's draws, as it is followed."""
-        given = [*where, *options.values()]
-        if any(map(is_followed, given)):
-            self.noted(f"private coins ({name})")
-        value = getattr(self._source, name)(*map(value_of, where), **{k: value_of(v) for k, v in options.items()})
-        if any(value is value_of(one) for one in given):  # written into what it was given
-            self.noted(f"private coins ({name})")
-            return next(one for one in given if value is value_of(one))
-        return self.handed(value, name)
-
-    def handed(self, value: Any, name: str) -> Any:
-        """A value that was drawn, as it is followed."""
-        if self.plain:
-            return value
-        if not isinstance(value, float | int | np.ndarray | np.generic):
-            self.noted(f"private coins ({name})")
-            return value
-        found = self.followed(np.array(value), SEEN)
-        self._drawn.append(found)
-        return found
-
-    def drew(self, batch: object) -> bool:
-        """Whether it is an array that was drawn, of records."""
-        return kind_of(batch) == SEEN and any(batch is one for one in self._drawn)
-
-    def refused(self, why: str, error: type[AttackError] = AttackError) -> AttackError:
-        """The error to raise, noted for where the code catches it."""
-        self.noted("private coins")
-        return super().refused(why, error)
-
-    @property
-    def bit_generator(self) -> np.random.BitGenerator:
-        self.noted("private coins (bit_generator)")
-        return self._source.bit_generator
-
-    def spawn(self, n_children: int) -> list[np.random.Generator]:
-        self.noted("private coins (spawn)")
-        return self._source.spawn(n_children)
-
-
-for _name in dir(np.random.Generator):
-    if not _name.startswith("_") and _name not in ("bit_generator", "spawn"):
-        setattr(_SeenCoins, _name, partialmethod(_SeenCoins.draw, _name))
 
 
 # ── lines ───────────────────────────────────────────────────────────────────────────────────────────────
