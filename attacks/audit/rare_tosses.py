@@ -31,7 +31,7 @@ from attacks.audit.loss.unprotected import UnprotectedMessage, draws_for
 from attacks.audit.pair import Simulate
 from attacks.audit.verdict import exceeds
 from attacks.replay import Hypothesis, Release, replay
-from attacks.replay.coins import Coins, DrawnCoins, every
+from attacks.replay.coins import Coins, DrawnCoins, are_whole, every
 from netsim.arrays import Array, Mask
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, TranscriptError
@@ -351,7 +351,8 @@ def _at_once(coins: Coins | DrawnCoins) -> Coins | DrawnCoins:
     choose = coins.choose
 
     def at_once(options: Sequence[int]) -> int:
-        return int(choose(options))
+        one = choose(options)
+        return int(one) if are_whole(options) else one
 
     setattr(coins, "choose", at_once)  # noqa: B010
     return coins

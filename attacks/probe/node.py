@@ -383,7 +383,7 @@ class _RecordedProbeNode(ProbeNode, RecordedNode):
         """A receiver that coins choose, and that decides nothing else, may be anybody."""
         if isinstance(to, Unseen) and not to.opened:
             _, first = self._chosen.setdefault(id(to), (to, self.sent))
-            self._found.chosen.append((self.sent, first, to.options))
+            self._found.chosen.append((self.sent, first, tuple(to.options)))
             return True
         return to == receiver
 

@@ -5,8 +5,9 @@ uniform on [0, 1) that is compared with others and nothing else (`coins.random()
 it lies is tossed. What `choose` and `subset` (`netsim.node`) draw is tossed when somebody looks at it: a code that
 only hands it on, as a receiver or as a batch, does the same whatever it is, and that is then known and not tried.
 
-Coins without finitely many outcomes (a normal number, a uniform one that is added to something) have no histories
-that could be listed: an `AttackError`. Of these, and where there are too many, some can be drawn (`DrawnCoins`).
+Coins without finitely many outcomes (a normal number, a uniform one that is added to something, draws by methods of
+NumPy's class) have no histories that could be listed: an `AttackError`. Of these, and where there are too many, some
+can be drawn (`DrawnCoins`).
 
 Code that copies its coins tosses some of them twice, which no list of histories has: a `CopiedCoinsError`. Readers
 have `from_start` and `copied`.
@@ -16,12 +17,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cache, partial, wraps
 from itertools import combinations, islice
-from typing import Any, Self, TypeVar, cast
+from typing import Any, NoReturn, Self, TypeVar, cast
 
 import numpy as np
 
 from netsim.errors import AttackError
+from netsim.node import Coins as PlainCoins
 from netsim.node import FollowedCoins
 
 HISTORIES = 4096
@@ -48,16 +51,61 @@ class _Tosses:
 
     outcomes: list[int]
     odds: list[Odds] = field(default_factory=list[Odds])
-    options: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    options: list[Sequence[int]] = field(default_factory=list[Sequence[int]])
     whole: bool = False
     refused: AttackError | None = None
+
+
+class WatchedBits:
+    """A bit generator that tells of each use of it: of draws by methods of NumPy's class, too, which lock it."""
+
+    def __init__(self, bits: np.random.BitGenerator, told: Callable[[], None]) -> None:
+        self._bits, self._told = bits, told
+        self.capsule, self.lock = bits.capsule, self  # what a generator is made of
+
+    def __enter__(self) -> None:
+        self._told()
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        self._told()
+        return getattr(self._bits, name)
+
+
+def _as_listed(draw: Callable[..., Any]) -> Any:
+    """The same where what it gives can be listed; of all else an `UnlistedCoinsError`, as code may catch NumPy's."""
+
+    @wraps(draw)
+    def drawn(self: "Coins", *where: Any, **options: Any) -> Any:
+        try:
+            return draw(self, *where, **options)
+        except AttackError:
+            raise
+        except Exception as error:
+            why = f"its private coins are drawn by `{draw.__name__}` in a way that has no list of outcomes"
+            raise self.refused(why, UnlistedCoinsError) from error
+
+    return drawn
+
+
+def _only(known: bool) -> None:
+    """Whether what is asked for is worked out here."""
+    if not known:
+        raise NotImplementedError
+
+
+def are_whole(options: Sequence[object]) -> bool:
+    """Whether all are whole numbers, as agents and records are."""
+    return isinstance(options, range) or all(type(one) is int or isinstance(one, np.integer) for one in options)
 
 
 class Coins(FollowedCoins):
     """Private coins of one history, from their start. What `every` hands to a reader; `again` starts them anew."""
 
     def __init__(self, tosses: _Tosses) -> None:
-        super().__init__(np.random.PCG64(0))  # never drawn from
+        super().__init__(cast(np.random.BitGenerator, WatchedBits(np.random.PCG64(0), self._no_bits)))
         self._tosses, self._at, self._chosen = tosses, 0, 0
         self.log_seen = 0.0
         """ln of the probability of the tosses whose outcome was seen (`Unseen.settle`)."""
@@ -80,6 +128,9 @@ class Coins(FollowedCoins):
         """The error to raise, noted for who reads all histories."""
         self._tosses.refused = self._tosses.refused or error(why)
         return error(why)
+
+    def _no_bits(self) -> NoReturn:
+        raise self.refused("its private coins are drawn by their generator", UnlistedCoinsError)
 
     def _unlike(self, what: str) -> AttackError:
         """The error of another run of this history that tosses otherwise."""
@@ -137,16 +188,28 @@ class Coins(FollowedCoins):
         return tosses.outcomes[at]
 
     def choose(self, options: Sequence[int]) -> int:
-        """One of the options, tossed when it is looked at (`netsim.node.choose`)."""
-        self._offered(tuple(options))
-        return cast(int, Unseen(self, tuple(options), lambda: self.one_of(len(options))))
+        """One of the options, tossed when it is looked at (`netsim.node.choose`); at once where it is no number."""
+        if not are_whole(options):
+            return options[self.one_of(len(options))]
+        offered = options if isinstance(options, range) else tuple(options)
+        self._offered(offered)
+        return cast(int, Unseen(self, offered, lambda: self.one_of(len(offered))))
 
     def subset(self, total: int, size: int) -> Sequence[int]:
         """So many of range(total), ascending, tossed when they are looked at (`netsim.node.subset`)."""
         self._offered((total, size))
-        return _Batch(self, total, size)
 
-    def _offered(self, options: tuple[int, ...]) -> None:
+        @cache
+        def opened() -> tuple[int, ...]:
+            which = self.one_of(math.comb(total, size))
+            return next(islice(combinations(range(total), size), which, None))
+
+        def look(k: int) -> int:
+            return opened()[k]
+
+        return [cast(int, Unseen(self, range(total), partial(look, k))) for k in range(size)]
+
+    def _offered(self, options: Sequence[int]) -> None:
         tosses, at = self._tosses, self._chosen
         if at == len(tosses.options) and not tosses.whole:
             tosses.options.append(options)
@@ -154,19 +217,26 @@ class Coins(FollowedCoins):
             raise self._unlike("what private coins choose from")
         self._chosen += 1
 
-    def random(self, size: Any = None, *_: Any, **__: Any) -> Any:
+    @_as_listed
+    def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        _only(out is None and np.dtype(dtype) == np.float64)
         return _shaped(size, lambda: _Uniform(self))
 
+    @_as_listed
     def integers(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, low: Any, high: Any = None, size: Any = None, dtype: Any = None, endpoint: bool = False
+        self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
     ) -> Any:
-        del dtype
         start, stop = (0, low) if high is None else (low, high)
         count = int(stop) - int(start) + bool(endpoint)
-        return _shaped(size, lambda: np.int64(int(start) + self.one_of(count)), np.int64)
+        made = dtype if dtype in (int, bool) else np.dtype(dtype).type  # as NumPy
+        return _shaped(size, lambda: made(int(start) + self.one_of(count)), dtype)
 
-    def choice(self, a: Any, size: Any = None, replace: Any = True, p: Any = None, *_: Any, **__: Any) -> Any:
-        options: list[Any] = list(range(int(a))) if np.ndim(a) == 0 else list(a)
+    @_as_listed
+    def choice(
+        self, a: Any, size: Any = None, replace: Any = True, p: Any = None, axis: int = 0, shuffle: bool = True
+    ) -> Any:
+        _only(np.ndim(a) < 2 and axis == 0 and shuffle)
+        options: list[Any] = list(cast(Any, np.arange(int(a)) if np.ndim(a) == 0 else np.asarray(a)))
         odds = None if p is None else tuple(float(one) for one in p)
         if odds is not None and not replace and size is not None:
             raise self.refused("its private coins choose without replacement by odds of their own: not worked out")
@@ -177,10 +247,12 @@ class Coins(FollowedCoins):
 
         return _shaped(size, one, None)
 
+    @_as_listed
     def permutation(self, x: Any, axis: int = 0) -> Any:
-        del axis
-        return self.choice(x, len(list(range(int(x))) if np.ndim(x) == 0 else x), replace=False)
+        _only(axis == 0)
+        return self.choice(x, int(x) if np.ndim(x) == 0 else len(x), replace=False)
 
+    @_as_listed
     def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
         odds = tuple(math.comb(int(n), k) * float(p) ** k * (1 - float(p)) ** (int(n) - k) for k in range(int(n) + 1))
         return _shaped(size, lambda: self.toss(odds), int)
@@ -220,9 +292,14 @@ class _Uniform:
     def __init__(self, coins: Coins) -> None:
         self._coins, self._low, self._high = coins, 0.0, 1.0
 
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        """For code that asks whether it is a number."""
+        return float
+
     def _below(self, other: Any) -> bool:
         """Whether it is below: strictly or not is the same but for probability 0."""
-        if isinstance(other, _Uniform) or np.ndim(other) != 0:
+        if type(other) is _Uniform or np.ndim(other) != 0:
             raise self._coins.refused(
                 "a uniform private coin is compared with another one, or with many numbers at once"
             )
@@ -281,9 +358,14 @@ for _name in {*dir(float), "__index__"} - {*dir(object), *vars(_Uniform)} | _SHO
 class Unseen:
     """One of some options that nobody has looked at yet: tossed as soon as somebody does."""
 
-    def __init__(self, coins: "Coins | DrawnCoins", options: tuple[int, ...], look: Callable[[], int]) -> None:
+    def __init__(self, coins: "Coins | DrawnCoins", options: Sequence[int], look: Callable[[], int]) -> None:
         self._coins, self.options, self._value = coins, options, cast(int | None, None)
         self._look = look
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        """For code that asks whether it is a number."""
+        return int
 
     @property
     def opened(self) -> bool:
@@ -310,6 +392,9 @@ class Unseen:
         del copy
         return np.array(int(self), dtype=dtype)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return int, (int(self),)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
@@ -331,26 +416,6 @@ _COMPARED = _SHOWN - {"__reduce_ex__"} | {"__lt__", "__le__", "__gt__", "__ge__"
 for _name in {*dir(int)} - {*dir(object), *vars(Unseen)} | _COMPARED:
     if callable(getattr(int, _name)):
         setattr(Unseen, _name, _looked_at(_name))
-
-
-class _Batch(Sequence[int]):
-    """A batch of records that nobody has looked at yet; its size is public."""
-
-    def __init__(self, coins: Coins, total: int, size: int) -> None:
-        self._coins, self._total, self._size = coins, total, size
-        self._drawn: list[int] | None = None
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __getitem__(self, index: Any) -> Any:
-        return cast(Any, self._opened()[index])
-
-    def _opened(self) -> list[int]:
-        if self._drawn is None:
-            which = self._coins.one_of(math.comb(self._total, self._size))
-            self._drawn = list(next(islice(combinations(range(self._total), self._size), which, None)))
-        return self._drawn
 
 
 class DrawnCoins(FollowedCoins):
@@ -384,11 +449,16 @@ class DrawnCoins(FollowedCoins):
     def choose(self, options: Sequence[int]) -> int:
         """One of the options, drawn now; until it is looked at it may be another (`netsim.node.choose`)."""
         drawn = int(self.integers(len(options)))
-        return cast(int, Unseen(self, tuple(options), lambda: drawn))
+        if not are_whole(options):
+            return options[drawn]
+        return cast(int, Unseen(self, options, lambda: drawn))
 
     def subset(self, total: int, size: int) -> Sequence[int]:
         """So many of range(total), ascending (`netsim.node.subset`)."""
         return sorted(int(one) for one in self.choice(total, size, replace=False))
+
+    def spawn(self, n_children: int) -> list[np.random.Generator]:
+        return [PlainCoins(bits) for bits in self.bit_generator.spawn(n_children)]
 
 
 def _copies(self: Coins | DrawnCoins, *_: Any) -> Any:

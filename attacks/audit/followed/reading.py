@@ -5,28 +5,37 @@ The pass is a replay in which private answers, noise, and all that was seen are 
 which lines run, and which messages are sent, is the same in every run with the same private coins.
 """
 
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import currentframe
 from traceback import walk_tb
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from attacks.audit.followed import kinds
-from attacks.audit.followed.arrays import Followed, Noted, arrays_followed
+from attacks.audit.followed.arrays import Followed, arrays_followed
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
 from attacks.audit.followed.lines import ReadLine, asking, line_of, may_be_caught, only_ends_the_run
 from attacks.audit.followed.operands import kind_of, value_of
 from attacks.audit.followed.path import Step, parts_at, walked
+from attacks.audit.followed.seen_coins import SeenCoins
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.verdict import Judgement, Verdict
 from attacks.replay import Hypothesis
-from attacks.replay.coins import Coins, CopiedCoinsError, DrawnCoins, UnlistedCoinsError, every, from_start
+from attacks.replay.coins import (
+    Coins,
+    CopiedCoinsError,
+    Unseen,
+    every,
+    from_start,
+)
 from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
@@ -46,6 +55,8 @@ _KEPT = "into"
 """How it is noted that an array that cannot be followed is written into."""
 _SAME = 1e-6
 """Relative: what two readings of the same numbers may differ by."""
+_SIZES = 1e-6, 1.0
+"""Of random answers, that tell whether records are alike."""
 _WORK, _LEAST = 2**14, 4
 """Messages that are followed at most at coins that are drawn, but for so many draws."""
 _QUERIES = 1024
@@ -74,6 +85,13 @@ class Reading:
     """What it handed to the port."""
     failed: ReadLine | None = None
     """Where the code failed on followed values."""
+    batches: list[Sequence[int]] = field(default_factory=list[Sequence[int]])
+    """Of its queries that are about some of its records, these."""
+    path: Sequence[Step] = ()
+
+    def same(self, other: "Reading") -> bool:
+        """Whether the code does the same, and hands on the same."""
+        return parts_at(self.path, other.path) is None and self.apart(other) is None
 
     def apart(self, plain: "Reading") -> ReadLine | None:
         """What tells followed values from arrays, where `plain` ones were handed to the port otherwise."""
@@ -104,6 +122,7 @@ def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases
             break
         if again:
             found.read.append(found.failed or apart)
+    found.path = path
     return found
 
 
@@ -139,16 +158,18 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
         return reading(replace(one, coins=coins).recording(agent))
 
     lines = set[ReadLine]()
+    own = reading(one.recording(agent))  # at other coins code may fail on messages that others sent at these
     try:
         found = [each for _, each in every(lambda coins: at(coins.again), HISTORIES)]
+        lines |= set(_unlike_all(own, found))
+        if len(found) > 1 and any(each.batches for each in found):
+            lines |= set(_by_batches(one, agent))
     except CopiedCoinsError as error:
         found = []
         lines.add(_coins_that(error))
-    except NetsimError as error:  # rare tosses are tried apart (`rare_tosses`), if they can be listed
-        made = _SeenCoins if isinstance(error, UnlistedCoinsError) else DrawnCoins
+    except NetsimError:
         most = max(_LEAST, min(DRAWN, _WORK // (1 + len(one.view.at_node(agent)))))
-        found = [at(partial(made, np.random.default_rng(seed))) for seed in range(most)]
-    own = reading(one.recording(agent))  # at other coins code may fail on messages that others sent at these
+        found = [at(partial(SeenCoins, np.random.default_rng(seed))) for seed in range(most)]
     lines |= {line for each in (own, *found) for line in each.read}
     if own.failed is not None:
         lines.add(own.failed)
@@ -157,6 +178,43 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
         for place, answers in reading(sample.recording(agent), hypothesis, sample.releases).asked.items():
             asked.setdefault(place, set()).update(answers)
     return tuple(sorted(lines | {line for (line, *_), answers in asked.items() if len(answers) < 2}))
+
+
+def _unlike_all(own: Reading, listed: Sequence[Reading]) -> Iterator[ReadLine]:
+    """What tells coins of a list from those of a run, whose history is one of them."""
+    if not any(own.same(each) for each in listed):
+        yield ReadLine("", 0, "something that tells private coins that are followed from those of a run")
+
+
+def _by_batches(one: Sample, agent: int) -> Iterator[ReadLine]:
+    """Whether which records are in its batches decides anything else: then records are not all alike, and a pair
+    that differs in one of them says nothing of another. Answers are of two sizes: a clip may hide a factor of one."""
+
+    def at(coins: Coins) -> list[Reading]:
+        made = [_PlainNode(replace(one, coins=coins.again).recording(agent), Reading(), None, ()) for _ in _SIZES]
+        for node, node.size in zip(made, _SIZES, strict=True):
+            _read(node, nullcontext([]))
+        return [node.found for node in made]
+
+    laws = defaultdict[object, dict[object, dict[object, float]]](dict)
+    for log_chance, found in every(at, HISTORIES):
+        batches = [Counter(map(_record, batch)) for batch in found[0].batches]
+        alike = Counter(tuple(batch[k] for batch in batches) for k in {k for batch in batches for k in batch})
+        which = tuple(frozenset(batch.items()) for batch in batches)
+        given = [value for each in found for value in each.given]
+        handed = tuple((value.shape, tuple(f"{x:.6g}" for x in value.ravel())) for value in given)
+        law = laws[frozenset(alike.items())].setdefault(which, {})
+        law[handed] = law.get(handed, 0.0) + math.exp(log_chance)
+    for some in laws.values():
+        first, *others = [{k: p / math.fsum(law.values()) for k, p in law.items()} for law in some.values()]
+        if any(abs(law.get(k, 0.0) - first.get(k, 0.0)) > _SAME for law in others for k in law.keys() | first.keys()):
+            yield ReadLine("", 0, "private coins, by which records are in a batch")
+            return
+
+
+def _record(one: object) -> object:
+    """Which record it is, or itself, where nobody has looked at what coins choose."""
+    return one if isinstance(one, Unseen) and not one.opened else int(cast(int, one))
 
 
 def read_by(view: AdversaryView, agents: Sequence[int]) -> tuple[ReadLine, ...]:
@@ -192,11 +250,13 @@ def in_words(found: Sequence[ReadLine], most: int = 3) -> str:
 
 def not_all_audited(found: Sequence[ReadLine]) -> str:
     """Which lines read, and what to do about it, in two sentences."""
-    filled = " Fill `node.zeros()` or a list, no array of NumPy's." if any(map(_fills, found)) else ""
+    remedies = " Fill `node.zeros()` or a list, no array of NumPy's." if any(map(_fills, found)) else ""
+    coins = any("coins" in one.code for one in found)
+    remedies += " Hand on what `choose` and `subset` draw as it is, as a receiver or a batch." if coins else ""
     return (
         "Its code decides by what is private or was seen, and what it does at other values is not audited: "
         f"{in_words(found)}. Decide by public numbers, or for each number by NumPy (`np.where`, `np.maximum`), or "
-        f"read the code.{filled}"
+        f"read the code.{remedies}"
     )
 
 
@@ -216,6 +276,8 @@ class _FollowedNode(RecordedNode):
     """The port: whatever is private or seen is followed."""
 
     blind_to_receivers = True
+    size = 1.0
+    """Of random answers."""
     sent: int
 
     def __init__(
@@ -224,8 +286,9 @@ class _FollowedNode(RecordedNode):
         self.found, self._hypothesis, self._releases, self._made, self._queries = found, hypothesis, releases, 0, 0
         rows = tuple(row._replace(values=self._seen_values(row.values)) for row in recording.rows)
         super().__init__(recording._replace(rows=rows, coins=from_start(recording.coins)))
-        if isinstance(self.coins, _SeenCoins):
+        if isinstance(self.coins, SeenCoins):
             self.coins.noted, self.coins.followed = self.noted, self._followed
+            self.coins.plain = isinstance(self, _PlainNode)
 
     def arrays(self) -> AbstractContextManager[None]:
         """Within which its arrays are followed."""
@@ -245,7 +308,10 @@ class _FollowedNode(RecordedNode):
         return self._followed(super().zeros(), PUBLIC)
 
     async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
-        self._public(batch)
+        if not (isinstance(self.coins, SeenCoins) and self.coins.drew(batch)):
+            self._public(batch)
+        if batch is not None:
+            self.found.batches.append(tuple(cast(Sequence[int], value_of(batch))))
         known = self._hypothesis if self._hypothesis is None or batch is None else self._hypothesis.batch(batch)
         return self._answer(x, None if known is None else known.gradient)
 
@@ -274,7 +340,7 @@ class _FollowedNode(RecordedNode):
         if known is not None:
             return self._followed(known(value_of(at)), kinds.answer())
         rng = np.random.default_rng(self.pace % 2**32)
-        return self._followed(rng.standard_normal((self.replicas, self.dimension)), kinds.answer())
+        return self._followed(self.size * rng.standard_normal((self.replicas, self.dimension)), kinds.answer())
 
     def _released(self, value: Array) -> Array:
         self._made += 1
@@ -321,7 +387,7 @@ class _FollowedNode(RecordedNode):
             self._bent(f"{what}, in its message {self.sent}, is made by more than sums, multiples and clips")
 
     def _bent(self, why: str) -> None:
-        if isinstance(self.coins, _SeenCoins):  # such as a multiple by a coin that hardly ever is not 0
+        if isinstance(self.coins, SeenCoins):  # such as a multiple by a coin that hardly ever is not 0
             self.noted("private coins")
         self.found.bent = self.found.bent or why
 
@@ -367,53 +433,6 @@ class _PlainNode(_FollowedNode):
 
     def noted(self, how: str, answers: Any = None, *, fails: bool = False) -> None:
         pass
-
-
-class _SeenCoins(DrawnCoins):
-    """Private coins of which no list says how they fall: what is drawn is followed, but for `choose` and `subset`."""
-
-    noted: Noted
-    followed: Callable[[Array, Kind], Array]
-
-    def __init__(self, source: np.random.Generator) -> None:
-        super().__init__(source)
-        self._source = np.random.Generator(source.bit_generator)
-
-    def choose(self, options: Sequence[int]) -> int:
-        return DrawnCoins(self._source).choose(options)
-
-    def subset(self, total: int, size: int) -> Sequence[int]:
-        return DrawnCoins(self._source).subset(total, size)
-
-    def refused(self, why: str, error: type[AttackError] = AttackError) -> AttackError:
-        """The error to raise, noted for where the code catches it."""
-        self.noted("private coins")
-        return super().refused(why, error)
-
-    @property
-    def bit_generator(self) -> np.random.BitGenerator:
-        self.noted("private coins (bit_generator)")
-        return self._source.bit_generator
-
-    def spawn(self, n_children: int) -> list[np.random.Generator]:
-        self.noted("private coins (spawn)")
-        return self._source.spawn(n_children)
-
-
-def _drawn(name: str) -> Any:
-    def followed(self: _SeenCoins, *where: Any, **options: Any) -> Any:
-        value = getattr(super(_SeenCoins, self), name)(*where, **options)
-        if isinstance(value, float | int | np.ndarray):
-            return self.followed(np.array(value), SEEN)
-        self.noted(f"private coins ({name})")
-        return value
-
-    return followed
-
-
-for _name in dir(np.random.Generator):
-    if not _name.startswith("_") and _name not in ("bit_generator", "spawn"):
-        setattr(_SeenCoins, _name, _drawn(_name))
 
 
 # ── lines ───────────────────────────────────────────────────────────────────────────────────────────────

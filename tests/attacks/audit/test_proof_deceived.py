@@ -447,6 +447,7 @@ def apart(way: str) -> Run:
         (in_spite_of(lambda node: node.coins.random().real < 0.01), ANY),
         (in_spite_of(lambda node: float(repr(node.coins.random())) < 0.01), ANY),
         (in_spite_of(lambda node: np.log(node.coins.random(2))[0] < -4), ANY),
+        (in_spite_of(lambda node: np.random.Generator.random(node.coins) < 0.01), ANY),
         (in_spite_of(lambda node: choose(node.coins, range(100)) < 1), ANY),
         (in_spite_of(lambda node: choose(node.coins, range(100)) + 0.5 < 1), ANY),
         (in_spite_of(lambda node: 1.0 / (1 + choose(node.coins, range(100))) > 0.99), ANY),

@@ -27,7 +27,7 @@ CODE: dict[str, Callable[[Any], Any]] = {
     "one number compared thrice": gate,
     "tosses that decide of tosses": nested,
     "a Poisson batch": lambda coins: tuple(np.flatnonzero(coins.random(4) < 0.3).tolist()),
-    "a batch": lambda coins: tuple(subset(coins, 5, 2)),
+    "a batch": lambda coins: tuple(map(int, subset(coins, 5, 2))),
     "without replacement": lambda coins: tuple(coins.choice(4, 2, replace=False).tolist()),
     "with odds": lambda coins: int(coins.choice([3, 5, 9], p=[0.2, 0.0, 0.8])),
     "a route": lambda coins: int(choose(coins, (4, 7, 9))),
@@ -35,6 +35,11 @@ CODE: dict[str, Callable[[Any], Any]] = {
     "a number of records": lambda coins: int(coins.binomial(3, 0.3)),
     "all of its records, for certain": lambda coins: int(coins.binomial(2, 1.0)),
     "one by odds, not put back": lambda coins: int(coins.choice([3, 5, 9], replace=False, p=[0.2, 0.0, 0.8])),
+    "a batch that is compared": lambda coins: subset(coins, 5, 2) == [1, 3],
+    "records of a batch": lambda coins: sum(3**k for k in subset(coins, 4, 2)[1:]),
+    "by what it is": lambda coins: isinstance(k := choose(coins, (4, 7, 9)), int) and k < 5,
+    "letters": lambda coins: choose(coins, "abc"),
+    "eight bits": lambda coins: int(~coins.integers(3, dtype=np.uint8)),
     "ends included": lambda coins: int(coins.integers(0, 2, endpoint=True)),
 }
 
@@ -113,11 +118,15 @@ def geometric(coins: Any) -> int:
 
 REFUSED: dict[str, Callable[[Any], Any]] = {
     "by `normal`": lambda c: c.normal(), "by `bit_generator`": lambda c: c.bit_generator,
+    "by their generator": lambda c: np.random.Generator.random(c),
+    "generator": lambda c: c._bit_generator.random_raw(),
+    "by `random` in a way": lambda c: c.random(out=np.zeros(1)),
+    "by `choice` in a way": lambda c: c.choice([[1, 2], [3, 4]], axis=1),
     "as a number": lambda c: 2 * c.random(), "used as a number": lambda c: c.random(3) * np.ones(3),
     "another": lambda c: c.random() < c.random(),
     "without replacement by odds": lambda c: c.choice(3, 2, replace=False, p=[0.2, 0.3, 0.5]),
     "more than 4,096": lambda c: [c.random() < 0.5 for _ in range(13)],
-    "have more than 4,096": lambda c: list(subset(c, 50, 20)),
+    "have more than 4,096": lambda c: set(subset(c, 50, 20)),
     "tossed more than 8,192 times": geometric,
 }  # fmt: skip
 

@@ -22,7 +22,7 @@ from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm, Clip
 from netsim.arrays import Array
 from netsim.mechanisms import Gaussian, Laplace
-from netsim.node import Node, choose
+from netsim.node import Node, choose, subset
 from scenarios.results.audited import audit_result
 from scenarios.stages.worlds import worlds
 from tests.attacks.audit.followed.checks import Does, checked, largest
@@ -623,6 +623,8 @@ def test_of_an_array_that_is_filled_the_remedy_is_another_array():
 
     assert "Fill `node.zeros()` or a list" in words(fill)
     assert "Fill" not in words(gates)
+    assert "Hand on" in words(lambda g, x, node: g * (node.coins.integers(9_999) == 7))
+    assert "Hand on" not in words(gates)
 
 
 @dataclass(frozen=True)
@@ -651,23 +653,121 @@ def shuffled(node):
     return float(np.sum(deck[:3]) == 3)
 
 
-UNLISTED = {
+def filled_by(node):
+    found = np.zeros(1)
+    node.coins.random(out=found)
+    return found
+
+
+MANY = range(100_000)
+UNLISTED: dict[str, Callable[[Node], Any]] = {
     "a condition": lambda node: 1.0 if node.coins.normal() > 5.0 else 0.0,
     "a mask": lambda node: np.maximum(node.coins.exponential() - 12.0, 0.0),
     "a uniform one as a number": lambda node: (10 * node.coins.random()) // 1 == 9.0,
     "a shuffled deck": lambda node: shuffled(node) * node.coins.normal(),
     "a copy of them": lambda node: copy.deepcopy(node.coins).random() < 1e-3,
     "their generator": lambda node: 1.0 * (np.random.Generator(node.coins.bit_generator).normal() > 5.0),
+    "NumPy's class": lambda node: 1.0 * (np.random.Generator.random(node.coins) < 1e-3),
+    "children of them": lambda node: 1.0 * (node.coins.spawn(1)[0].random() < 1e-3),
+    "written into an array": lambda node: filled_by(node)[0] < 1e-3,
+    "one of too many": lambda node: 1.0 if node.coins.integers(len(MANY)) == 7 else 0.0,
+    "one of too many, in a mask": lambda node: np.where(node.coins.integers(len(MANY)) == 7, 1.0, 0.0),
+    "two of many": lambda node: 1.0 if [node.coins.integers(60) for _ in range(2)] == [7, 11] else 0.0,
+    "a choice of too many": lambda node: 1.0 if choose(node.coins, MANY) == 7 else 0.0,
+    "a choice in a text": lambda node: f"{choose(node.coins, MANY)}".count("77777"),
+    "a choice in a product": lambda node: choose(node.coins, MANY) * 1.0,
+    "a choice in a mask": lambda node: np.where(choose(node.coins, MANY) == 7, 1.0, 0.0),
+    "a choice as a key": lambda node: {7: 1.0}.get(choose(node.coins, MANY), 0.0),
+    "a key": lambda node: {7: 1.0}.get(node.coins.integers(len(MANY)), 0.0),
+    "a choice as a place": lambda node: (100_000 * [0.0])[choose(node.coins, MANY)],
+    "a choice in a set": lambda node: 1.0 * (choose(node.coins, MANY) in {7}),
+    "a choice of texts": lambda node: choose(node.coins, 9_999 * ["0"] + ["1"]).count("1"),
+    "a batch of too many": lambda node: 1.0 * (subset(node.coins, 99, 3) == [1, 2, 3]),
+    "a set of records": lambda node: 1.0 * ({*subset(node.coins, 99, 3)} == {1, 2, 3}),
+    "an array of records": lambda node: 1.0 * np.all(np.array(subset(node.coins, 99, 3)) == [1, 2, 3]),
+    "what a choice is": lambda node: 1.0 * (type(choose(node.coins, [1, 2])) is int),
+    "what a coin is": lambda node: 1.0 if type(node.coins.random()) is float else 0.0,
 }
 
 
 @pytest.mark.parametrize("draw", UNLISTED.values(), ids=UNLISTED)
-def test_coins_without_a_list_of_outcomes_are_followed(draw):
+def test_coins_that_no_list_holds_are_followed(draw):
     """No way in which they fall can be tried: what they hardly ever let through is named."""
-    simulation, pair = quadratic_world(Does(lambda g, x, node: g * draw(node)))
-    found = judged(simulation, pair, claim_of(3.0, 1e-3), attack=None, trials=20)
-    assert found.judgement.verdict in (Verdict.UNDERPOWERED, Verdict.UNPROTECTED)
-    assert found.read
+    assert lines(lambda g, x, node: g * draw(node))
+
+
+@dataclass(frozen=True)
+class Chooses(Algorithm):
+    """Gradients of batches, each sent to some neighbor; times 50 where these `scale` them."""
+
+    batch: Callable[[Node], Any]
+    receiver: Callable[[Node], Any]
+    scale: Callable[[Any, Any], Any] = lambda batch, receiver: False
+    rounds: int = 2
+
+    async def run(self, node: Node) -> None:
+        for _ in range(self.rounds):
+            batch, receiver = self.batch(node), self.receiver(node)
+            gradient = await node.gradient(node.zeros(), batch)
+            if self.scale(batch, receiver):
+                gradient = 50 * gradient
+            node.send(receiver, x=node.privatize(Clip(1.0, "l1")(gradient) / len(batch), Laplace(1.0)))
+            node.estimate(gradient)
+
+
+def chosen(algorithm):
+    simulation, pair = quadratic_world(algorithm)
+    one = worlds(simulation, pair.agent, pair.hypotheses[1], 2)(0, 0).replica(0)
+    return read_lines(one, pair.agent, lambda: ())
+
+
+def one_of(node):
+    return choose(node.coins, node.neighbors)
+
+
+def first_of(node):
+    return node.neighbors[0]
+
+
+def two_of(node):
+    return subset(node.coins, node.records, 2)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        Chooses(two_of, one_of, rounds=9),
+        Chooses(two_of, lambda node: (node.coins.normal(), one_of(node))[1]),
+        Chooses(lambda node: (node.coins.normal(), two_of(node))[1], one_of),
+        Chooses(lambda node: [one_of(node)], one_of),
+        Chooses(lambda node: node.coins.choice(node.records, 2, replace=False), one_of, rounds=3),
+        Chooses(lambda node: node.coins.choice(node.records, 2, replace=False), first_of, rounds=1),
+        Chooses(lambda node: sorted(int(k) for k in two_of(node)), first_of),
+        Chooses(lambda node: np.array(two_of(node)), first_of),
+        Chooses(lambda node: two_of(node)[:1], first_of),
+        Chooses(lambda node: [k for k in range(3) if node.coins.random() < 0.5] or [3], first_of, rounds=1),
+    ],
+)
+def test_coins_that_choose_receivers_and_batches_alone_decide_nothing_else(algorithm):
+    assert chosen(algorithm) == ()
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        Chooses(two_of, one_of, lambda batch, _: set(map(int, batch)) == {1, 3}),
+        Chooses(two_of, one_of, lambda batch, _: batch == [1, 3]),
+        Chooses(
+            lambda node: [k for k in range(4) if node.coins.random() < 0.5] or [0], first_of, lambda b, _: 3 in b, 1
+        ),
+        Chooses(lambda node: node.coins.choice(node.records, 1), first_of, lambda batch, _: batch[0] == 3),
+        Chooses(two_of, lambda node: (node.coins.normal(), one_of(node))[1], lambda _, to: to == 2),
+        Chooses(lambda node: (node.coins.normal(), two_of(node))[1], first_of, lambda batch, _: batch[0] == 1),
+    ],
+)
+def test_coins_that_decide_more_than_receivers_and_batches_are_named(algorithm):
+    """A record that the pair does not differ in may lose more."""
+    assert chosen(algorithm)
 
 
 def test_what_such_coins_only_add_to_what_is_sent_is_harmless():
