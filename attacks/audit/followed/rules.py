@@ -181,7 +181,7 @@ _NAMED = VALUES | frozenset(
 """Names of operands."""
 
 
-def parted(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+def parted(function: Any, args: Sequence[Any], named: Mapping[str, object]) -> tuple[list[Any], list[Any]]:
     """The operands of a function, and its other arguments."""
     at = _OPERANDS.get(function, _FIRST)
     operands = [one for k, one in enumerate(args) if k in at]
