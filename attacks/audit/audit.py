@@ -197,6 +197,8 @@ def _number(value: float) -> str:
 
 Task = tuple[int, int]
 """World and chunk."""
+MANY = 32
+"""Histories of private coins that are read at all doors, even where the pair's own says that nothing is proven."""
 _WITNESSED = {True: BROKEN, False: (Verdict.UNPROTECTED,)}
 """Verdicts that a transcript shows, by whether all have one toss of the private coins that a replay may know."""
 _MOST = 0.9
@@ -537,6 +539,11 @@ class _Audit:
             if isinstance(bound, str):
                 return None, bound
             if not exceeds(lower, bound.epsilon):
+                if bound.histories > MANY and self.claim.epsilon is not None and bound.epsilon > self.claim.epsilon:
+                    return None, (
+                        f"agent {self.pair.agent}'s cost of up to {show(bound.epsilon, 4)} is above the claim, and "
+                        f"coins may fall in {bound.histories} ways: no other agent was looked at"
+                    )
                 highest = bound_or_why(partial(self._at_all_doors, bound, adjacency))
                 return (None, highest) if isinstance(highest, str) else (highest, None)
         assert isinstance(bound, Bound)

@@ -98,7 +98,7 @@ def bound_at_door(
     ones = [one.replica(one.view.replicas - 1 if k else 0) for k, one in enumerate(samples)]
     found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), READ))
     worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
-    return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))))
+    return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))), histories=len(found))
 
 
 def _at_coins(

@@ -57,10 +57,11 @@ BROKEN = (Verdict.REFUTED, Verdict.UNPROTECTED)
 @dataclass(frozen=True)
 class Bound:
     """`epsilon`: at most so much is lost, whatever the pair of the adjacency; `conditions`: the statements that were
-    checked and that it rests on, in order."""
+    checked and that it rests on, in order; `histories`: ways in which private coins may fall that were read."""
 
     epsilon: float
     conditions: tuple[str, ...]
+    histories: int = 1
 
 
 @dataclass(frozen=True)

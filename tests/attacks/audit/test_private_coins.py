@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from attacks.audit import audit
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss import secret_coins
 from attacks.audit.pair import Pair
-from attacks.audit.verdict import Verdict
+from attacks.audit.verdict import Bound, Verdict
 from netsim.algorithms import Algorithm, Clip
 from netsim.codecs import Float32
 from netsim.errors import PrivacyError
@@ -48,6 +49,15 @@ class Batch(Algorithm):
         gradient = await node.gradient(node.zeros(), drawn)
         node.broadcast(x=node.privatize(gradient, Laplace(0.5)))
         node.estimate(gradient)
+
+
+class TwoScales(Algorithm):
+    """A toss decides how much noise there is."""
+
+    async def run(self, node):
+        scale = choose(node.coins, [1.0, 2.0])
+        node.broadcast(x=node.privatize(Clip(1.0, "l1")(await node.gradient(node.zeros())), Laplace(scale)))
+        node.estimate(node.zeros())
 
 
 @pytest.fixture
@@ -200,6 +210,16 @@ class TestPrivateCoins:
         audit = audited(Route())
         assert audit.judgement.verdict is Verdict.PROVEN
         assert "decide only whom it sends to" in " ".join(audit.bound.conditions)
+
+
+@pytest.mark.parametrize(("many", "epsilon", "others"), [(1, 0.1, False), (1, 9.0, True), (32, 0.1, True)])
+def test_many_histories_are_read_at_other_doors_where_that_may_prove_a_claim(monkeypatch, many, epsilon, others):
+    monkeypatch.setattr(audit, "MANY", many)
+    looked = []
+    doors = {2: lambda adjacency: looked.append(adjacency) or Bound(2.0, ())}
+    found = audited(TwoScales(), epsilon, 0.0, trials=60, doors=doors)
+    assert bool(looked) is others
+    assert others or "in 2 ways: no other agent was looked at" in found.unbounded
 
 
 @dataclass(frozen=True)
