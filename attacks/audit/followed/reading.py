@@ -93,6 +93,12 @@ class Reading:
         """Whether the code does the same, and hands on the same."""
         return parts_at(self.path, other.path) is None and self.apart(other) is None
 
+    @property
+    def private(self) -> set[tuple[Channel, str, What]]:
+        """Fields of messages that are made of private answers, and of what kind they are."""
+        known = What.PUBLIC, What.SEEN
+        return {(kind, *field) for kind, fields in self.messages for field in fields if field[1] not in known}
+
     def apart(self, plain: "Reading") -> ReadLine | None:
         """What tells followed values from arrays, where `plain` ones were handed to the port otherwise."""
         pairs = zip(self.given, plain.given, strict=False)
@@ -161,7 +167,7 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
     own = reading(one.recording(agent))  # at other coins code may fail on messages that others sent at these
     try:
         found = [each for _, each in every(lambda coins: at(coins.again), HISTORIES)]
-        lines |= set(_unlike_all(own, found))
+        lines |= {*_unlike_all(own, found), *_bare_at_some(own, found)}
         if len(found) > 1 and any(each.batches for each in found):
             lines |= set(_by_batches(one, agent))
     except CopiedCoinsError as error:
@@ -184,6 +190,13 @@ def _unlike_all(own: Reading, listed: Sequence[Reading]) -> Iterator[ReadLine]:
     """What tells coins of a list from those of a run, whose history is one of them."""
     if not any(own.same(each) for each in listed):
         yield ReadLine("", 0, "something that tells private coins that are followed from those of a run")
+
+
+def _bare_at_some(own: Reading, listed: Sequence[Reading]) -> Iterator[ReadLine]:
+    """What is private in a message at coins that need not have fallen so in any transcript, and not in this run."""
+    known = own.private
+    for name in sorted({name for each in listed for _, name, _ in each.private - known}):
+        yield ReadLine("", 0, f"private coins, at some of which {name!r} is sent as it is")
 
 
 def _by_batches(one: Sample, agent: int) -> Iterator[ReadLine]:
@@ -394,9 +407,12 @@ class _FollowedNode(RecordedNode):
     def _put(self, kind: Channel, values: Values, to: int) -> Message:
         """Other coins may send other messages than were recorded: they are followed too."""
         self._public(to)
-        if (kind, self._counts[kind]) in self._outgoing or not self._unsent:
+        row = self._outgoing.get((kind, self._counts[kind]))
+        if row is not None and row.values.keys() == values.keys():
             return super()._put(kind, values, to)
         self._sends(kind, values)
+        if row is not None or not self._unsent:  # the first message that is another one, or after the record, ends it
+            return super()._put(kind, values, to)
         self._counts[kind] += 1
         self.sent += 1
         if self.sent > _MORE * len(self._outgoing):

@@ -640,6 +640,17 @@ class Rarely(Algorithm):
         node.estimate(gradient)
 
 
+def bare(g, x, node):
+    if choose(node.coins, range(8)) == 7 and choose(node.coins, range(8)) == 7:
+        node.broadcast(z=g)
+    return x
+
+
+def test_what_is_bare_at_tosses_that_are_rare_together_is_named():
+    assert [str(one) for one in lines(bare)] == ["private coins, at some of which 'z' is sent as it is"]
+    assert lines(lambda g, x, node: bare(0 * x, x, node)) == ()
+
+
 def test_every_history_of_private_coins_is_followed():
     simulation, pair = quadratic_world(Rarely())
     one = worlds(simulation, pair.agent, pair.hypotheses[1], 2)(0, 0).replica(0)
