@@ -15,7 +15,7 @@ QUOTED = 200
 _QUOTATION = rf"(?<![^\s=(\[:,])(?P<quote>['\"])(?:(?!(?P=quote)).){{{QUOTED},}}(?P=quote)"
 _LONG = re.compile(rf"{_QUOTATION}|[^\s'\"]{{{QUOTED + 1},}}", re.DOTALL)
 """A quotation, or a word, that is longer."""
-_OF_NUMPY = re.compile(r"\bnp\.(?:[a-z]+\d*_?\(([^()]*)\)|(True|False)_\b)")
+_OF_NUMPY = re.compile(r"\bnp\.(?:(?:float|int|uint|complex|bool|str|longdouble)\d*_?\(([^()]*)\)|(True|False)_\b)")
 """A number or text as NumPy writes it: np.float64(0.5)."""
 
 

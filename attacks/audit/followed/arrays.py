@@ -344,6 +344,8 @@ class Followed(NDArrayOperatorsMixin, Held):
         kind = rules.of_function(function, args, named)
         if function in rules.LEVELS or of_masks(given):
             self._levels(found, kind)
+        if function is np.interp and any(map(is_private, operands)):
+            self._noted("by a table")
         if function in rules.WEIGHS:
             self._weighed(kind, given)
         if function is np.where and is_followed(args[0]) and args[0].dtype != bool:

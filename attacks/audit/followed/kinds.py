@@ -71,6 +71,8 @@ class Operand(NamedTuple):
     """Of public numbers: decimal orders of the largest or the smallest, not 0, from 1; ∞ where one is not finite."""
     negative: bool = False
     """Of public numbers: whether all are ≤ 0."""
+    large: float = 0.0
+    """Of public numbers: decimal orders of the largest, where it is above 1."""
 
     @property
     def what(self) -> What:
@@ -96,6 +98,9 @@ class _Side:
 PUBLIC, SEEN, BENT = Kind(What.PUBLIC), Kind(What.SEEN), Kind(What.BENT)
 SPAN = 100.0
 """Orders by which a number may be scaled: squares of a size of 10⁻¹⁰⁰ to 10¹⁰⁰ are still numbers."""
+STEADY, ROUNDED = 0.5, 12.0
+"""Orders of a factor of which many may follow each other, and orders between a sum and a part of it from which on
+rounding of that part may be seen."""
 _KNOWN, _LINEAR = {What.PUBLIC, What.SEEN}, {What.PUBLIC, What.SEEN, What.AFFINE}
 
 
@@ -117,8 +122,9 @@ def linear(kinds: Iterable[Kind]) -> Kind:
     if (known := of_known(some)) is not None:
         return known
     clips = frozenset[tuple[object, object]]().union(*(kind.clips for kind in some))
+    span = max(kind.span for kind in some)
     twice = len({answer for answer, _ in clips}) < len(clips)
-    return BENT if twice or any(kind.what not in _LINEAR for kind in some) else Kind(What.AFFINE, None, clips)
+    return BENT if twice or any(kind.what not in _LINEAR for kind in some) else Kind(What.AFFINE, None, clips, span)
 
 
 def _clipped(kind: Kind, source: object = None) -> Kind:
@@ -178,9 +184,9 @@ def times(a: Operand, b: Operand) -> Kind:
     if not b.kind.followed:
         a, b = b, a
     if not a.kind.followed:
-        scaled = b.kind._replace(span=b.kind.span + a.span)
-        if b.what is What.AFFINE:
-            return scaled if a.single and scaled.span < SPAN else linear([b.kind])
+        scaled = b.kind._replace(span=b.kind.span + (a.span if a.span > STEADY else 0.0))
+        if b.what is What.AFFINE and scaled.span < SPAN:
+            return scaled if a.single else linear([scaled])
         scales = b.what in (*_MONOTONE, *_ELEMENTWISE) and a.positive and scaled.span < SPAN
         return scaled if scales else BENT
     both = {a.what, b.what}
@@ -215,8 +221,11 @@ def plus(a: Operand, b: Operand) -> Kind:
 
 
 def minus(a: Operand, b: Operand) -> Kind:
-    absorbs = max(a.span, b.span) >= SPAN  # a sum with a number so large has nothing left of what is small
-    return bent((a.kind, b.kind)) if absorbs else linear((a.kind, b.kind))
+    for one, other in ((a, b), (b, a)):
+        rounds = one.what is What.AFFINE and not other.kind.followed and not other.zero
+        if rounds and one.kind.span + other.large >= ROUNDED:  # what is small is rounded to steps
+            return BENT
+    return linear((a.kind, b.kind))
 
 
 def larger(a: Operand, b: Operand) -> Kind:

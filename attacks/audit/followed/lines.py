@@ -33,7 +33,11 @@ _CAUGHT = (
 """Errors that Python itself catches: of iterators, `hasattr`, sequences without an `__iter__`, operators."""
 _OPEN = frozenset(["__init__", "__new__", "__post_init__", "__call__"])
 """Methods with names of Python's whose errors it hands on."""
-_LEAVES = ast.Return | ast.Break | ast.Continue
+_GOES_ON = (
+    ast.Return | ast.Break | ast.Continue | ast.Await | ast.Yield | ast.YieldFrom | ast.Call | ast.Raise | ast.For
+    | ast.While | ast.AsyncFor | ast.AsyncWith | ast.With
+)  # fmt: skip
+"""What a `finally` may do in place of handing an error on, or before."""
 Place = tuple[int, int, int, int]
 """First line, column, last line, column of a piece of code."""
 
@@ -88,7 +92,8 @@ def only_ends_the_run(frame: FrameType) -> bool:
     if is_own(frame.f_code.co_filename) and not questions.keep_nothing(asked, around, made):
         return False
     raised = _raised(condition, around)
-    return raised is not None and not issubclass(raised, _CAUGHT) and not may_be_caught(frame)
+    ends = raised is not None and issubclass(raised, Exception) and not issubclass(raised, _CAUGHT)
+    return ends and not may_be_caught(frame)
 
 
 @lru_cache(4096)
@@ -365,7 +370,7 @@ def _tree(file: str) -> _Source:
         elif isinstance(node, ast.Try | ast.TryStar):
             handled = [one for each in node.handlers for one in each.body]
             last += [*handled, *node.finalbody]
-            if any(isinstance(one, _LEAVES) for each in node.finalbody for one in ast.walk(each)):
+            if any(isinstance(one, _GOES_ON) for each in node.finalbody for one in ast.walk(each)):
                 guards.append((node, (*node.body, *handled, *node.orelse)))
             elif node.handlers:
                 guards.append((node, tuple(node.body)))

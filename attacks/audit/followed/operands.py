@@ -78,9 +78,10 @@ def operand(value: Any) -> Operand:
     numbers = plain.dtype.kind in "biuf"
     number = float(plain.flat[0]) if numbers and plain.size == 1 else math.nan
     sizes = np.abs(plain[plain != 0].astype(np.float64)) if numbers else np.ones(0)
-    span = float(np.max(np.abs(np.log10(sizes)), initial=0.0)) if np.all(np.isfinite(sizes)) else math.inf
+    orders = np.log10(sizes) if np.all(np.isfinite(sizes)) else np.array([math.inf])
+    span, large = float(np.max(np.abs(orders), initial=0.0)), float(np.max(orders, initial=0.0))
     positive, negative = (numbers and bool(np.all(plain * sign >= 0)) for sign in (1.0, -1.0))
-    return Operand(kind, positive, numbers and not np.any(plain), plain.size == 1, number, span, negative)
+    return Operand(kind, positive, numbers and not np.any(plain), plain.size == 1, number, span, negative, large)
 
 
 def has_numbers(value: Any) -> bool:

@@ -51,8 +51,8 @@ HISTORIES, DRAWN = 256, 64
 """Histories of private coins that are read at most; else the code is read at so many draws of them."""
 NOTHING = 1e-9
 """What a function gives that is less counts as 0: where all of it is, it is a gate that no transcript opened."""
-_KEPT = "into"
-"""How it is noted that an array that cannot be followed is written into."""
+_NEVER_EXCUSED = "into", "by an error"
+"""How it is noted that an array that cannot be followed is written into, and that an error of NumPy's may be seen."""
 _SAME = 1e-6
 """Relative: what two readings of the same numbers may differ by."""
 _SIZES = 1e-6, 1.0
@@ -280,7 +280,7 @@ def _fills(one: ReadLine) -> bool:
 
 def judged_of_what_is_read(found: Judgement, lines: Sequence[ReadLine]) -> Judgement:
     """The judgement, where some lines read: a claim that nothing speaks against is underpowered then."""
-    if not lines or found.verdict not in (Verdict.CONSISTENT, Verdict.UNDERPOWERED):
+    if not lines or found.verdict not in (Verdict.PROVEN, Verdict.CONSISTENT, Verdict.UNDERPOWERED):
         return found
     return replace(found, verdict=Verdict.UNDERPOWERED, reason=f"{not_all_audited(lines)} {found.reason}")
 
@@ -455,7 +455,7 @@ class _PlainNode(_FollowedNode):
 def _note(found: Reading, how: str, frame: FrameType | None, answers: Any = None) -> None:
     """Add the line that reads, or the answers that it got."""
     frame = asking(frame)
-    if frame is not None and not how.startswith(_KEPT) and only_ends_the_run(frame):
+    if frame is not None and not how.startswith(_NEVER_EXCUSED) and only_ends_the_run(frame):
         return
     one, place = (ReadLine("?", 0, how), 0) if frame is None else (_line(frame, how), frame.f_lasti)
     if answers is not None:
