@@ -145,7 +145,7 @@ def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = 
     elif audit.verdict == "vacuous":
         found.append(_Step("Use more noise or fewer rounds, until the claim is small enough to mean something"))
     elif audit.verdict == "undefined":
-        found.append(_Step("Choose parameters within the conditions of the formula"))
+        found.append(_defined(results, entry, audit))
     elif audit.verdict == "no claim" and own:
         found.append(_Step("Test a number", "--epsilon E, or write its claim()"))
     if audit.verdict in ("consistent", "underpowered"):
@@ -161,6 +161,15 @@ def _decides(step: _Step, audit: AuditResult) -> bool:
     pairs, runs = "more pairs of data sets", "more transcripts"
     named = bool(step.command) and step.command in audit.reason
     return named or (pairs in step.words and pairs in audit.reason and runs not in audit.reason)
+
+
+def _defined(results: Results, entry: AlgorithmResult, audit: AuditResult) -> _Step:
+    """Parameters of which the formula says something."""
+    conditions = audit.claim.failed_conditions
+    place = next((k for k, one in enumerate(results.algorithms) if one.name == entry.name), 0)
+    if option := findings.clip_option(entry.kind, conditions, audit.claim.norm, place):
+        return _Step("Clip the gradients, as the formula needs a bound of them", option)
+    return _Step(f"Choose parameters within the conditions of the formula; here {'; '.join(conditions)}")
 
 
 def _claimable(audit: AuditResult, *, own: bool) -> _Step:

@@ -147,6 +147,22 @@ def test_where_no_epsilon_holds_neither_more_nor_noise_is_advised(claim, mechani
     assert "more noise" not in step.words
 
 
+@pytest.mark.parametrize(
+    ("kind", "condition", "says", "command"),
+    [
+        ("diadsp", "no clipping: g has no bound", "Clip the gradients", "clip={bound: 1.0, norm: l1}'"),
+        ("python", "no clipping: g has no bound", "here no clipping: g has no bound", ""),
+        ("dpp2", "q < 1 fails: q = 1.2", "within the conditions of the formula; here q < 1 fails: q = 1.2", ""),
+    ],
+)  # fmt: skip
+def test_a_claim_that_is_undefined_names_its_condition_and_the_option(kind, condition, says, command):
+    results = of_verdict("undefined", claim={"norm": "ℓ1", "failed_conditions": [condition]})
+    (entry,) = results.algorithms
+    step = plain_words.all_steps(replace(results, algorithms=(replace(entry, kind=kind),)))[0]
+    assert says in step.words
+    assert step.command == (f"-o 'algorithms[0].{command}" if command else "")
+
+
 def test_what_is_sent_inside_a_number_is_to_be_sent_as_it_is_or_its_coins_known():
     """More transcripts would price no history of coins."""
     audit = {"unpriced": "what `privatize` returned is sent inside another number", "claim": {"coins": "secret"}}
