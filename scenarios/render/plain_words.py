@@ -36,6 +36,7 @@ class _Step:
     command: str = ""
 
 
+_DIVERGES = _Step("Use a smaller step or fewer rounds: the run diverges, and what it sends grows with it")
 _KNOWN = _Step("Judge the claim for who knows the private coins, such as its batches", "-o audit.coins=known")
 
 
@@ -141,6 +142,7 @@ def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = 
     if audit.verdict == "unprotected":
         found.append(_Step(_protect(audit)))
     elif audit.verdict == "refuted":
+        found += [_DIVERGES] if findings.diverged(entry) else []
         found.append(_claimable(audit, own=own))
     elif audit.verdict == "vacuous":
         found.append(_Step("Use more noise or fewer rounds, until the claim is small enough to mean something"))

@@ -163,6 +163,14 @@ def test_a_claim_that_is_undefined_names_its_condition_and_the_option(kind, cond
     assert step.command == (f"-o 'algorithms[0].{command}" if command else "")
 
 
+def test_a_claim_that_a_run_breaks_by_diverging_is_not_to_be_raised_first():
+    results = of_verdict("refuted", epsilon_exact={"lower": 1.7e10})
+    (entry,) = results.algorithms
+    grown = replace(entry, convergence=replace(entry.convergence, median=(1.0, 1e9)))
+    assert "the run diverges" in plain_words.all_steps(replace(results, algorithms=(grown,)))[0].words
+    assert "the run diverges" not in plain_words.all_steps(results)[0].words
+
+
 def test_what_is_sent_inside_a_number_is_to_be_sent_as_it_is_or_its_coins_known():
     """More transcripts would price no history of coins."""
     audit = {"unpriced": "what `privatize` returned is sent inside another number", "claim": {"coins": "secret"}}

@@ -200,7 +200,23 @@ class Diverges(Algorithm):
             node.estimate(x)
 
 
+@dataclass(frozen=True)
+class Overflows(Algorithm):
+    """Numbers that are finite, and whose squares are not."""
+
+    rounds: int = 3
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(3):
+            gradient = Clip(1.0, "l1")(await node.gradient(x))
+            x = (await node.exchange(x=node.privatize(x, Laplace(1.0)))).mix("x") - 1e200 * gradient
+            node.estimate(x)
+
+
 def test_a_run_that_diverges_names_the_message():
+    with pytest.raises(PrivacyError, match=r"'x' in exchange message 1 of .* is of the order of 10¹⁵⁴ or abo"):
+        scenarios.audit(Overflows(), 1.0, trials=50)
     with pytest.raises(PrivacyError, match=r"the run diverges: 'x' in exchange message 1 of agent \d, at t=0 s"):
         scenarios.audit(Diverges(), 1.0, trials=50)
 
