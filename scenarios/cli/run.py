@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.markup import escape
 
-from netsim.claims import UNCLAIMED
 from netsim.errors import ScenarioError, install
 from scenarios.cli.options import (
     AsJson,
@@ -192,6 +191,7 @@ def _undefined(experiment: "Experiment") -> Iterator[str]:
     """A sentence of each claim that an audit would find undefined, with its conditions and what to do."""
     if experiment.scenario.audit is None:
         return
+    from netsim.claims import UNCLAIMED
     from scenarios.results.findings import clip_option
 
     for place, subject in enumerate(experiment.subjects):

@@ -173,6 +173,7 @@ class _Mistakes:
                 ways = [f"{one}: {{{name}: {shown}}}" for one in (*_inner(models[0], name), free)]
                 return f"unknown field; did you mean {', or '.join(ways)}?", allowed
             inner = "" if _near(name, [one for form in forms for one in form]) else _alone_inside(name, value, models)
+            inner = inner or self._only_missing(keys, models)
             return "unknown field" + (
                 inner or self._of_another(keys) or _near_text(name, forms, self.root, keys)
             ), allowed
@@ -245,6 +246,16 @@ class _Mistakes:
                 TypeAdapter[object](one).validate_python(value)
                 return True
         return not annotations
+
+    def _only_missing(self, keys: Sequence[Key], models: Sequence[type[BaseModel]]) -> str:
+        """That a field is the one that is missing beside it, where one field is unknown there and one is missing."""
+        there = cast("Tree", _at(self.tree, keys[:-1]))
+        if len(models) != 1 or not str(keys[-1]).isidentifier():
+            return ""
+        fields = models[0].model_fields
+        missing = [name for name, field in fields.items() if field.is_required() and name not in there]
+        unknown = [name for name in there if name not in fields]
+        return f"; did you mean {missing[0]!r}?" if len(missing) == 1 and unknown == [keys[-1]] else ""
 
     def _of_another(self, keys: Sequence[Key]) -> str:
         """That a field is one of another kind than the tag beside it names, and which tag that is."""
