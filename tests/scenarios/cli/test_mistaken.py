@@ -30,6 +30,9 @@ MISTAKES = {
     ),
     "a file to write to": ("run tiny.yaml --out mine.py", 2, "--out = 'mine.py': is a file; allowed: a folder to "),
     "a class for a run": ("run mine.py:Mine", 2, "is code, no scenario; allowed: a YAML file; `netsim audit "),
+    "a word for a parameter of one's own": (
+        "audit mine.py --epsilon 1 -o rounds=five", 2, "-o rounds = 'five': wrong type: text; allowed: a whole number"
+    ),
     "blanks around =": ("check tiny.yaml -o replicas = 20", 2, "No blanks around =: -o"),
     "a value in several words": ("check tiny.yaml -o algorithms[0].scale={epsilon: 1}", 2, "put in quotes"),
     "a schedule's first value by another name": (
