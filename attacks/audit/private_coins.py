@@ -31,11 +31,16 @@ from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.pair import Pair, Simulate
 from attacks.audit.rare_tosses import RareSending, RareTosses
 from attacks.audit.verdict import BROKEN, Judgement, Verdict, exceeds
-from attacks.replay import Hypothesis, replay
+from attacks.replay import CombinedReleaseError, Hypothesis, replay
 from attacks.replay.coins import Coins, every
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, PrivacyError
 from netsim.shown import show
+
+_COMBINED = (
+    "what `privatize` returned is sent inside another number (such as x - step * noisy), which is priced only for "
+    "who knows the coins (-o audit.coins=known)"
+)
 
 
 def ends(exact: Sequence[ExactLoss], over_tosses: Interval | None) -> tuple[float, float, float]:
@@ -141,6 +146,8 @@ class PrivateCoins:
             )
         except PrivacyError:
             raise
+        except CombinedReleaseError:
+            unpriced = _COMBINED
         except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError) as error:
             unpriced = str(error)  # the code may fail, too, at coins that nobody tossed
         else:

@@ -100,8 +100,11 @@ def trained(
     """
     usable = next((k for k in range(chunks) if any(kept.note(CAPTURED, w, k) is None for w in (0, 1))), chunks)
     if usable < 2:
-        what = f"{chunks} in all" if usable == chunks else f"rows captured in {usable} of {chunks} could be kept"
-        raise AttackError(f"some chunks teach and others are played, so it takes two or more: {what}")
+        found = f"there is {chunks}" if usable == chunks else f"of {chunks} the messages of {usable} could be kept"
+        raise AttackError(
+            "it learns from some chunks of transcripts and is played on others, so it needs two chunks or more, and "
+            f"{found} (a smaller audit.chunk makes more of them)"
+        )
     _check_common(kept, usable)
     facts_differ = _note_bytes(kept, COMMON, 0, 0) != _note_bytes(kept, COMMON, 1, 0)
     size, columns = _values(kept, 0, 0, facts_differ).shape

@@ -154,7 +154,8 @@ def judge(
     else:
         proven_share = None if math.isinf(epsilon_claimed) and math.isinf(found) else found / epsilon_claimed
     if refuted:
-        reason = f"ε is {'at least' if above else 'more than'} {show(found, 4)}, above the {claim}. {measured}"
+        end = "more than " if not above else "at least " if math.isfinite(found) else ""
+        reason = f"ε is {end}{show(found, 4)}, above the {claim}. {measured}"
         if bound is not None and math.isfinite(bound.epsilon) and not exceeds(found, bound.epsilon):
             most = at_most(bound.epsilon)
             reason += f" The mechanism costs at most {most}: a claim of {most} would hold."

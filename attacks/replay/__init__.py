@@ -45,6 +45,7 @@ from netsim.transcript.message import Kind, Record, Values
 __all__ = [
     "ULPS",
     "Answer",
+    "CombinedReleaseError",
     "Comparison",
     "Departure",
     "Hypothesis",
@@ -138,6 +139,10 @@ def replay(
         if again:
             break
     raise TranscriptError(f"where agent {agent}'s releases are sent depends on them: grant the replay their values")
+
+
+class CombinedReleaseError(TranscriptError):
+    """A release is not on the wire as it was made, but inside another number: its value can be granted."""
 
 
 def _as_it_is(mechanism: Mechanism) -> Mechanism:
@@ -282,7 +287,7 @@ class _Reader(RecordedNode):
             self.ended_as_traced = True
             raise EndOfRecord
         if found is None or not self._codec.lossless:
-            raise TranscriptError(
+            raise CombinedReleaseError(
                 f"agent {self.id}'s release {index} (activation {self.activation}) is not on the wire as it was "
                 "released: grant the replay its value (the loss is then an upper bound)"
             )

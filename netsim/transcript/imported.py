@@ -265,7 +265,9 @@ class _Reader:
             if value.ndim > 2 or not value.size:
                 raise ValueError
         except (TypeError, ValueError):
-            allowed = "numbers with blanks between them"
+            listed = isinstance(row[column], list)
+            allowed = "a list of numbers, or of one such list for each replica" if listed else "numbers with blanks "
+            allowed += "" if listed else "between them"
             raise self._of_column(f"column {column!r}", row[column], "no vector", allowed, line) from None
         return value
 

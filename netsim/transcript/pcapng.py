@@ -110,6 +110,8 @@ def packets(path: Path) -> Iterator[bytes]:
                 if kind == PACKET:
                     yield body[:-4]
                 number += 1
+            if number == 0:  # shorter than the head of a block
+                raise TranscriptError(f"{path}: no pcapng file")
     except OSError as error:
         raise TranscriptError(f"{path}: {error.strerror or error}") from None
 

@@ -189,11 +189,21 @@ class _Order:
             scenario = _around(self.what, [*self.options, *fields], self.claim)
             self._simulate(scenario, scenario)
         for name, value in zip(("--epsilon", "--delta"), self.claim or (), strict=False):
-            refuse(name, value, "only for an algorithm of your own", "FILE.py:CLASS")
+            refuse(name, value, "only for an algorithm of your own", self._own_code())
         if Path(self.what).is_dir():
             self._folder(Path(self.what))
         refuse("--again", self.again, none_yet, "a results folder")
         self._scenario(fields)
+
+    def _own_code(self) -> str:
+        """The code that a results folder is of, as `netsim audit` takes it."""
+        from scenarios.results.folder import is_results, read_manifest
+        from scenarios.schema.own import PythonSpec
+
+        if not is_results(Path(self.what)):
+            return "FILE.py:CLASS"
+        own = [one for one in read_manifest(Path(self.what)).scenario.algorithms if isinstance(one, PythonSpec)]
+        return f"its code: netsim audit {shlex.quote(own[0].path)}" if len(own) == 1 else "FILE.py:CLASS"
 
     def _scenario(self, fields: list[str]) -> NoReturn:
         """Audit a scenario, and do nothing else that it asks for."""

@@ -73,6 +73,7 @@ class _Group(TyperGroup):
             message = str(mistake.message).replace("Value error, ", "")
             hint = _near(str(mistake.message)) or _whole(message, parameter, ctx.meta["netsim.words"])
             hint = hint or _as_setting(error)
+            hint = hint or (_in_parts(ctx.meta["netsim.words"]) if "extra argument" in message else "")
             mistake.message = _no_number(message, parameter, ctx.meta["netsim.words"]) + hint
             if ctx.meta.get("netsim.json"):
                 why = str(mistake.format_message())
@@ -136,6 +137,17 @@ def _as_setting(error: Exception) -> str:
     if not name or context is None or not any("-o" in one.opts for one in context.command.params):
         return ""
     return f". A field of the scenario, or a parameter, is set by -o {name}=VALUE"
+
+
+def _in_parts(words: Sequence[str]) -> str:
+    """How a setting is written that the shell handed over in several words; "" where none was."""
+    for name, (before, after) in zip(words, pairwise(words[1:]), strict=False):
+        whole = re.sub(r" *= *", "=", " ".join(words[words.index(before, 1) :]).partition(" -")[0], count=1)
+        if name in ("-o", "--option") and (("=" not in before and after[:1] == "=") or before.endswith("=")):
+            return f". No blanks around =: -o {shlex.quote(whole)}"
+        if name in ("-o", "--option") and any(before.count(a) > before.count(b) for a, b in ("{}", "[]")):
+            return f". A value with blanks is put in quotes: -o {shlex.quote(whole)}"
+    return ""
 
 
 def _whole(message: str, option: Any, words: Sequence[str]) -> str:

@@ -409,7 +409,9 @@ def _trace(
     except NetsimError as error:
         why = str(error)
         if isinstance(error, TranscriptError) and not place.exists():
-            why = f"{place}: no such file or folder"
+            allowed = "a results folder, or a transcript-….parquet or spool of one"
+            error = ScenarioError("PLACE", str(place), "no such file or folder", allowed)
+            why = str(error)
         elif isinstance(error, TranscriptError) and place.name.startswith("metrics-") and place.suffix == ".parquet":
             other = place.name.replace("metrics", "transcript", 1)
             why = f"{place}: the metrics of a run; its transcript is {other}"

@@ -38,6 +38,7 @@ from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, console, fail, 
 
 if TYPE_CHECKING:
     from netsim.readers.deployed.deploy import Deployment
+    from scenarios.build.experiment import Experiment
     from scenarios.sweep.run import SweepReport
 
 
@@ -181,7 +182,26 @@ def _check(
             f"{spec.name}: can be run: {several}{algorithms} on a {first.topology.name}, "
             f"{first.dataset.records} records. {plan.ahead}"
         )
+    for words in _undefined(first) if first is not None else ():
+        terminal.remark(words)
     raise typer.Exit(status)
+
+
+def _undefined(experiment: "Experiment") -> Iterator[str]:
+    """A sentence of each claim that an audit would find undefined, with its conditions and what to do."""
+    if experiment.scenario.audit is None:
+        return
+    from netsim.claims import UNCLAIMED
+    from scenarios.results.findings import clip_option
+
+    for place, subject in enumerate(experiment.subjects):
+        simulation = subject.simulation
+        claim = simulation.claim(experiment.adjacency, simulation.algorithm.horizon or 1, subject.delta)
+        failed = () if claim is None else tuple(one for one in claim.failed_conditions if one != UNCLAIMED)
+        if claim is not None and failed:
+            option = clip_option(subject.spec.kind, failed, claim.norm, place)
+            remedy = f" ({option})" if option else ""
+            yield f"{subject.spec.name}: its claim will be undefined: {'; '.join(failed)}{remedy}"
 
 
 # ── sweep ────────────────────────────────────────────────────────────────────────────────────────────────

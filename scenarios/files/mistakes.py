@@ -173,6 +173,7 @@ class _Mistakes:
                 ways = [f"{one}: {{{name}: {shown}}}" for one in (*_inner(models[0], name), free)]
                 return f"unknown field; did you mean {', or '.join(ways)}?", allowed
             inner = "" if _near(name, [one for form in forms for one in form]) else _alone_inside(name, value, models)
+            inner = inner or self._only_missing(keys, models)
             return "unknown field" + (
                 inner or self._of_another(keys) or _near_text(name, forms, self.root, keys)
             ), allowed
@@ -184,7 +185,7 @@ class _Mistakes:
             hint = _near(value, self._literals_at(keys)) or _of_no_form(value, several, models)
             return "not one of the allowed values" + hint, _either(several)
         if kind == "literal_error":
-            hint = _near(value, self._literals_at(keys)) or _of_the_wrong_type(value, "text", bare=True)
+            hint = _near(value, self._literals_at(keys)) or of_the_wrong_type(value, "text", bare=True)
             return "not one of the allowed values" + hint, str(context["expected"])
         if kind == "string_pattern_mismatch":
             slug = re.sub(r"[^a-z0-9]+", "-", str(value).lower()).strip("-")
@@ -194,7 +195,7 @@ class _Mistakes:
             allowed = self._range_at(keys, context) or BOUNDS[kind].format(**context)
             return f"out of range{_of_hundred(value, context, allowed)}", allowed.replace("1 entries", "one entry")
         if kind == "int_from_float":
-            return _of_the_wrong_type(value, "a whole number"), "a whole number"
+            return of_the_wrong_type(value, "a whole number"), "a whole number"
         if kind.endswith(("_type", "_parsing")):
             wanted = WANTED.get(kind.removesuffix("_type").removesuffix("_parsing"), str(error["msg"]))
             models = models or (self._models_at(keys) if isinstance(keys[-1], int) else [])
@@ -204,13 +205,13 @@ class _Mistakes:
                 hint = _nested(keys, value) or self._as_list(keys, value, models)
                 return f"wrong type: {_kind(value)}{hint}", f"{wanted} of {form}" if form else wanted
             if wanted != WANTED["model"]:
-                return _of_the_wrong_type(value, wanted), wanted
+                return of_the_wrong_type(value, wanted), wanted
             allowed = form or wanted
             hint = _alone_in(value, models)
             if not hint and isinstance(value, str):
                 hint = _of_no_form(value, (), models)
             kind_of = "text" if isinstance(value, str) else "a number"
-            return (f"wrong type: {kind_of}{hint}" if hint else _of_the_wrong_type(value, wanted)), allowed
+            return (f"wrong type: {kind_of}{hint}" if hint else of_the_wrong_type(value, wanted)), allowed
         return str(error["msg"]).removeprefix("Value error, "), str(context.get("allowed", ""))
 
     def _tags_at(self, keys: Sequence[Key]) -> list[str]:
@@ -245,6 +246,16 @@ class _Mistakes:
                 TypeAdapter[object](one).validate_python(value)
                 return True
         return not annotations
+
+    def _only_missing(self, keys: Sequence[Key], models: Sequence[type[BaseModel]]) -> str:
+        """That a field is the one that is missing beside it, where one field is unknown there and one is missing."""
+        there = cast("Tree", _at(self.tree, keys[:-1]))
+        if len(models) != 1 or not str(keys[-1]).isidentifier():
+            return ""
+        fields = models[0].model_fields
+        missing = [name for name, field in fields.items() if field.is_required() and name not in there]
+        unknown = [name for name in there if name not in fields]
+        return f"; did you mean {missing[0]!r}?" if len(missing) == 1 and unknown == [keys[-1]] else ""
 
     def _of_another(self, keys: Sequence[Key]) -> str:
         """That a field is one of another kind than the tag beside it names, and which tag that is."""
@@ -546,7 +557,7 @@ def _of_hundred(value: object, bounds: Mapping[str, Any], allowed: str) -> str:
     return f"; did you mean {value / 100:g}?" if least is None or value / 100 >= float(least[1]) else ""
 
 
-def _of_the_wrong_type(value: object, wanted: str, bare: bool = False) -> str:
+def of_the_wrong_type(value: object, wanted: str, bare: bool = False) -> str:
     """A value in the place of what is `wanted`, and how that is written; `bare`: as a clause to append."""
     meant = _written_as(value, wanted)
     hint = f"; did you mean {meant}?" if meant else ""

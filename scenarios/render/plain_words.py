@@ -12,7 +12,7 @@ from attacks.replay.coins import HISTORIES
 from netsim.claims import BY_HAND, SYMBOLS, UNCLAIMED, Norm
 from scenarios.render.sentences import ELSEWHERE, moment, word
 from scenarios.results import findings
-from scenarios.results.audit import AuditResult
+from scenarios.results.audit import AuditResult, change_option
 from scenarios.results.findings import Entry
 from scenarios.results.numbers import at_least, exact, percent, show
 from scenarios.results.tree import AlgorithmResult, Results
@@ -34,6 +34,10 @@ class _Step:
 
     words: str
     command: str = ""
+
+
+_DIVERGES = _Step("Use a smaller step or fewer rounds: the run diverges, and what it sends grows with it")
+_KNOWN = _Step("Judge the claim for who knows the private coins, such as its batches", "-o audit.coins=known")
 
 
 def says(entry: Entry) -> str:
@@ -135,24 +139,58 @@ def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = 
         place = audit.witness if folder is None else str(folder / audit.witness)
         found.append(see(audit.epsilon_claimed, place))
     own = entry.kind == "python"
-    most = audit.bound.epsilon if audit.bound is not None else math.inf
     if audit.verdict == "unprotected":
         found.append(_Step(_protect(audit)))
     elif audit.verdict == "refuted":
-        known = max(audit.epsilon_exact.lower, audit.epsilon_audited)
-        costs = f"at least ε = {show(known, 4)}" if 0 < known < math.inf else "claim more"
-        costs = f"a claim of ε = {at_most(most)} would hold" if 0 < most < math.inf else costs
-        found.append(_Step(f"Claim what is true: {costs}; or use more noise"))
+        found += [_DIVERGES] if findings.diverged(entry) else []
+        found.append(_claimable(audit, own=own))
     elif audit.verdict == "vacuous":
         found.append(_Step("Use more noise or fewer rounds, until the claim is small enough to mean something"))
     elif audit.verdict == "undefined":
-        found.append(_Step("Choose parameters within the conditions of the formula"))
+        found.append(_defined(results, entry, audit))
     elif audit.verdict == "no claim" and own:
         found.append(_Step("Test a number", "--epsilon E, or write its claim()"))
     if audit.verdict in ("consistent", "underpowered"):
         found += _as_made(audit) if own else []
         found += _harder(results, audit)
-    return found + (_elsewhere(results, audit) if own and audit.verdict not in BROKEN else [])
+    others = _elsewhere(results, audit) if audit.verdict not in BROKEN else []
+    found += [one for one in others if own or _decides(one, audit)]
+    return sorted(found, key=lambda one: not _decides(one, audit)) if audit.verdict == "underpowered" else found
+
+
+def _decides(step: _Step, audit: AuditResult) -> bool:
+    """Whether the reason of a verdict itself names what a step does."""
+    pairs, runs = "more pairs of data sets", "more transcripts"
+    named = bool(step.command) and step.command in audit.reason
+    return named or (pairs in step.words and pairs in audit.reason and runs not in audit.reason)
+
+
+def _defined(results: Results, entry: AlgorithmResult, audit: AuditResult) -> _Step:
+    """Parameters of which the formula says something."""
+    conditions = audit.claim.failed_conditions
+    place = next((k for k, one in enumerate(results.algorithms) if one.name == entry.name), 0)
+    if option := findings.clip_option(entry.kind, conditions, audit.claim.norm, place):
+        return _Step("Clip the gradients, as the formula needs a bound of them", option)
+    return _Step(f"Choose parameters within the conditions of the formula; here {'; '.join(conditions)}")
+
+
+def _claimable(audit: AuditResult, *, own: bool) -> _Step:
+    """What would hold in place of a claim that is refuted."""
+    most = audit.bound.epsilon if audit.bound is not None else math.inf
+    known = max(audit.epsilon_exact.lower, audit.epsilon_audited)
+    if 0 < most < math.inf:
+        return _Step(f"Claim what is true: a claim of ε = {at_most(most)} would hold; or use more noise")
+    if math.isfinite(known):
+        costs = f"at least ε = {show(known, 4)}" if known > 0 else "claim more"
+        return _Step(f"Claim what is true: {costs}; or use more noise")
+    if audit.claim.delta > 0:
+        return _Step("No ε holds at this δ: state a larger δ, or give each number noise that can take every value")
+    gaussian = any("Gaussian" in one.where.mechanism for one in audit.loss_breakdown.releases if one.where)
+    noise = "Gaussian noise has" if gaussian else "What is sent has"
+    by_hand = own and audit.claim.norm == BY_HAND
+    state = "state a δ, such as 1e-5" if by_hand else "claim a δ above 0, such as 1e-5"
+    words = f"{noise} no finite ε at δ = 0: {state} (the audit then computes ε), or use Laplace noise"
+    return _Step(words, f"--epsilon {audit.epsilon_claimed:g} --delta 1e-5" if by_hand else "")
 
 
 def see(claimed: float | None, place: Path | str) -> _Step:
@@ -175,21 +213,34 @@ def _protect(audit: AuditResult) -> str:
 
 
 def _as_made(audit: AuditResult) -> list[_Step]:
-    """To send releases as they were made, where one goes into another number and does not come out of it."""
+    """To send releases as they were made, where one goes into another number and does not come out of it, or only for
+    who knows the agent's private coins."""
     inside = (one.where.inside for one in audit.loss_breakdown.releases if one.where and not one.where.carriers)
     name = next((one.name for one in inside if one), "x")
     words = f"Privatize the very numbers that you send: sent = node.privatize(…); await node.exchange({name}=sent)"
+    if _unpriced(audit) and name:
+        return [_Step(f"{words}. Then coins that are secret can be priced")]
     return [_Step(f"{words}. Then ε can be exact")] if audit.epsilon_exact.upper_bound_only else []
+
+
+def _unpriced(audit: AuditResult) -> bool:
+    """Whether a claim may count on secret coins, and the price for who does not know them is not known."""
+    return audit.verdict == "underpowered" and audit.unpriced is not None and audit.claim.coins == "secret"
 
 
 def _harder(results: Results, audit: AuditResult) -> list[_Step]:
     """The same claim, tried harder."""
     spec, found = results.scenario.audit, list[_Step]()
     coins = audit.secret_coins
-    if coins is not None and coins.unlisted and audit.activations > 1:  # no number of runs lists them
-        fewer = min(2, audit.activations - 1)
+    if _unpriced(audit):  # no number of runs prices them
+        return [_KNOWN]
+    if coins is not None and coins.unlisted:  # no number of runs lists them
+        known = [_KNOWN] if audit.claim.coins == "secret" else []
+        if "histories" not in coins.unlisted:
+            return known
+        fewer = f" or rounds, such as rounds={min(2, audit.activations - 1)}," if audit.activations > 1 else ""
         listed = f"so that the histories of its private coins can be listed ({HISTORIES:,} at most)"
-        return [_Step(f"Audit fewer rounds or activations, such as rounds={fewer}, {listed}")]
+        return [_Step(f"Audit fewer records{fewer} {listed}"), *known]
     if 4 * audit.trials <= _TRIALS:
         found.append(_Step("Record more runs", f"-o audit.trials={4 * audit.trials}"))
     if spec is None or spec.search is None or spec.search.candidates < 200:
@@ -206,9 +257,8 @@ def _elsewhere(results: Results, audit: AuditResult) -> list[_Step]:
         return found
     moved = audit.search is not None and audit.search.moved_both
     if not moved and (spec is None or isinstance(spec.adjacency, str)):
-        size = audit.claim.gradient_change
-        change = f"{size:.6g}" if math.isfinite(size) else "10"
-        found.append(_Step("State by how much its gradient may differ", f"-o 'audit.adjacency={{change: {change}}}'"))
+        option = change_option(audit.claim.gradient_change)
+        found.append(_Step("State by how much its gradient may differ", option))
     agents = results.problem.agents if results.problem is not None else 0
     if agents > 1:
         found.append(_Step("Audit another agent", f"-o audit.agent={(audit.loss_breakdown.agent + 1) % agents}"))

@@ -67,6 +67,12 @@ class EpsilonExact(EpsilonInterval):
         return not (self.upper_bound_only and self.lower == 0 and math.isinf(self.upper))
 
 
+def change_option(gradient_change: float) -> str:
+    """The option that states by how much a gradient may change, in ℓ2: by as much as the data's bound lets it."""
+    change = f"{gradient_change:.6g}" if math.isfinite(gradient_change) else "10"
+    return f"-o 'audit.adjacency={{change: {change}}}'"
+
+
 # ── search of the pair ──────────────────────────────────────────────────────────────────────────────────
 BOTH_MOVED = "both worlds moved"
 """The family of pairs in both of whose worlds the gradient is moved."""

@@ -2,6 +2,7 @@
 by side (`netsim compare --json`)."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 from typing import Final, Literal, TypeAlias
@@ -110,6 +111,14 @@ def sentence(entry: AlgorithmResult) -> str:
 def capitalized(sentence: str) -> str:
     """A sentence's first letter in upper case, but for one that is a symbol."""
     return sentence if sentence.startswith(("ε", "δ", "η", "λ")) else sentence[:1].upper() + sentence[1:]
+
+
+def clip_option(kind: str, conditions: Iterable[str], norm: str, place: int) -> str:
+    """The option that clips the gradients of the algorithm at this place, where a formula's conditions want a clip;
+    code of one's own has no such field."""
+    if kind == "python" or not any(one.startswith("no clipping") for one in conditions):
+        return ""
+    return f"-o 'algorithms[{place}].clip={{bound: 1.0, norm: {'l1' if norm in ('l1', 'ℓ1') else 'l2'}}}'"
 
 
 def caution(entry: Entry) -> str | None:

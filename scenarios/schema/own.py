@@ -17,6 +17,7 @@ from netsim.errors import NetsimError, ScenarioError, meant
 from netsim.own import check_own, claimed
 from netsim.schedules import Schedule
 from scenarios.files.document import Tree
+from scenarios.files.mistakes import WANTED, of_the_wrong_type
 from scenarios.schema import own_code as owncode
 from scenarios.schema.algorithms import MONITOR_DELTA, AlgorithmModel, ClipSpec, Ground, ScheduleSpec, schedule
 from scenarios.schema.spec import Model, NonNegative, Share, Words, kinds_of
@@ -234,6 +235,9 @@ def _value(name: str, value: Any, hint: Any) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = "".join(f"[{key}]" if isinstance(key, int) else "" for key in first["loc"])
+        kind = re.sub("_(type|parsing|from_float)$", "", first["type"])
+        if hint in (int, float, bool, str) and kind in WANTED:
+            raise ScenarioError(field, value, of_the_wrong_type(value, WANTED[kind]), WANTED[kind]) from None
         allowed = SCHEDULES if Schedule in wanted else _name(hint)
         said = re.sub(r"\d{20,}", lambda found: f"{float(found[0]):g}", first["msg"].removeprefix("Input "))
         raise ScenarioError(field + where, value, f"wrong type: {said}", allowed) from None

@@ -91,6 +91,15 @@ class Model(BaseModel, metaclass=_DeclaredModel):
         """The same with these fields replaced, checked as a whole. Raises a `ScenarioError` with every mistake."""
         return type(self)(**({name: getattr(self, name) for name in self.model_fields_set} | fields))
 
+    if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: object) -> None:
+            if name in type(self).model_fields:
+                what = public_name(type(self))
+                why = f"a {what} is not changed: replace gives another one that has it"
+                raise ScenarioError(name, value, why, f"{what.lower()} = {what.lower()}.replace({name}=…)")
+            super().__setattr__(name, value)
+
     def __repr_name__(self) -> str:
         return public_name(type(self))
 

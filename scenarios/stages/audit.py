@@ -200,18 +200,24 @@ def divergence_named(simulation: Simulation, pair: Pair | None) -> Generator[Non
         raise PrivacyError(lost) from None
 
 
+_SQUARED = float(np.sqrt(np.finfo(np.float64).max))
+"""Numbers above this have no finite square: no norm is known of what holds one."""
+
+
 def _diverged(simulation: Simulation, pair: Pair | None) -> str | None:
-    """Which message of the audited agent, or to it, is the first that is no number, where a run diverges so far."""
+    """Which message of the audited agent, or to it, is the first whose norm is no number, where a run diverges so
+    far."""
     assert pair is not None
     own = simulation.problem.objectives[pair.agent]
     seen = worlds(simulation, pair.agent, own, 1)(0, FIRST_CHUNK).view.transcript.at_node(pair.agent)
     for row in seen:
         for name, value in row.values.items():
-            if not np.all(np.isfinite(value)):
+            if not np.all(np.abs(value) < _SQUARED):
+                what = "of the order of 10¹⁵⁴ or above" if np.all(np.isfinite(value)) else "not finite"
                 first = " (of a first message: a NaN, or a division by 0, in its code)" if row.number == 0 else ""
                 return (
                     f"the run diverges: {name!r} in {row.kind} message {row.number} of agent {row.sender}, at "
-                    f"t={row.time:g} s, is not finite{first}. A smaller step, or fewer rounds"
+                    f"t={row.time:g} s, is {what}{first}. A smaller step, or fewer rounds"
                 )
     return None
 

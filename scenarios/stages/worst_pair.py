@@ -45,7 +45,7 @@ from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.problem import AnyLogistic, curvature_of
 from scenarios.build.search_spaces import Data, Moved, Records, Spaces
-from scenarios.results.audit import BOTH_MOVED, PairSearch
+from scenarios.results.audit import BOTH_MOVED, PairSearch, change_option
 from scenarios.results.base import taken
 from scenarios.schema.scenario import GradientChange
 from scenarios.stages.drawn_pairs import NEARER, Rows, bounds_releases, least_noise
@@ -114,7 +114,7 @@ def pair_for(
         # where no cost of a release is known, few losses rank candidates badly; aimed noise costs nothing to validity
         chosen, used = pair, change_used(pair, found[0].points, claim.adjacency)
         shown = PairSearch.WorstPair(family="as stated", description=pair.description, epsilon=stated)
-    doubt = _doubt(shown, unbounded, free if bound else (), found[0].batched)
+    doubt = _doubt(shown, unbounded, free if bound else (), found[0].batched, claim.adjacency.gradient_change)
     return replace(chosen, change_used=used, doubt=doubt), taken(
         PairSearch,
         together,
@@ -126,8 +126,11 @@ def pair_for(
     )
 
 
-def _doubt(winner: PairSearch.WorstPair, unbounded: bool, free: Sequence[int], batched: bool) -> str | None:
-    """`Pair.doubt` of a pair that was searched for; `free` are agents without a bound, where others have one."""
+def _doubt(
+    winner: PairSearch.WorstPair, unbounded: bool, free: Sequence[int], batched: bool, gradient_change: float
+) -> str | None:
+    """`Pair.doubt` of a pair that was searched for; `free` are agents without a bound, where others have one, and
+    `gradient_change` is what the adjacency lets a gradient change by."""
     if winner.epsilon == math.inf:
         return "The search for the pair saw an unprotected message, the audit none: it is rare."
     if unbounded:
@@ -135,7 +138,7 @@ def _doubt(winner: PairSearch.WorstPair, unbounded: bool, free: Sequence[int], b
         remedy = (
             "Clip the gradient of each batch, or have the claim depend on the adjacency"
             if batched  # of one record, in a share of the batches: another adjacency would be of another theorem
-            else "State the change that the theorem allows, such as -o 'audit.adjacency={change: 10}'"
+            else f"State the change that the theorem allows, such as {change_option(gradient_change)}"
         )
         return (
             f"The claim allows any change, and no clip or other bound was seen{where}: a larger change than this "

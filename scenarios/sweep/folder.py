@@ -192,8 +192,25 @@ def _check_same(path: Path, own: Mapping[str, JsonValue], folder: Path) -> None:
     for key, value in json.loads(json.dumps(own)).items():
         if cast("dict[str, object]", before).get(key) != value:
             what = {"versions": "was begun with other versions of netsim, Python or a library"}
-            why = what.get(key, f"holds the results of another {key}")
+            where = _differing_at(cast("dict[str, JsonValue]", before).get(key), value)
+            why = what.get(key, f"holds the results of another {key}{f' (other: {where})' if where else ''}")
             raise ScenarioError("folder", str(folder), why, "a new or empty folder, or the one of this sweep")
+
+
+def _differing_at(one: "JsonValue", other: "JsonValue") -> str:
+    """The first field at which two trees differ, as a file names it; "" where they differ as a whole."""
+    match one, other:
+        case dict(), dict():
+            pairs = [(name, one.get(name), other.get(name)) for name in {**one, **other}]
+            name, mine, theirs = next(pair for pair in pairs if pair[1] != pair[2])
+            inside = _differing_at(mine, theirs)
+            return f"{name}{'' if inside[:1] in ('', '[') else '.'}{inside}"
+        case list(), list() if len(one) == len(other):
+            place = next(k for k, (mine, theirs) in enumerate(zip(one, other, strict=True)) if mine != theirs)
+            inside = _differing_at(one[place], other[place])
+            return f"[{place}]{'.' * bool(inside)}{inside}"
+        case _:
+            return ""
 
 
 def packed(folder: Path) -> bytes:

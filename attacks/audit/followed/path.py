@@ -84,6 +84,16 @@ def parts_at(one: Sequence[Step], other: Sequence[Step]) -> ReadLine | None:
     return None
 
 
+def decided_at(one: Sequence[Step], other: Sequence[Step]) -> ReadLine | None:
+    """The line before two paths part, which decides where they go; None where they do not part."""
+    before: Step | None = None
+    for some in zip_longest(one, other):
+        if some[0] != some[1]:
+            return None if before is None else line_of(before[0], before[1], "")
+        before = some[0] if some[0] is not None and some[0][1] else before
+    return None
+
+
 def _walks(code: CodeType, module: str) -> bool:
     """Whether it is an algorithm's, and not of a class of tuples, or of ours, that Python wrote."""
     written = code.co_filename == "<string>" and module.startswith(

@@ -22,6 +22,8 @@ from zlib import crc32
 
 import numpy as np
 
+from attacks.audit.followed.lines import ReadLine
+from attacks.audit.followed.path import decided_at, walked
 from attacks.audit.loss.codes import code_loss, product_form
 from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.hidden_releases import Again, Mixed, Priced, mixed, priced
@@ -108,12 +110,23 @@ def _check_independent(sample: "Sample", agent: int, hypothesis: Hypothesis, tog
             same = same and not any(np.any(c.visible) for c in few.comparisons)
         if not same or not _same_releases(few, together, rows):
             _check_repeatable(sample, agent, hypothesis)
+            line = _parting(sample, agent, hypothesis, rows)
+            by = "(a norm, sum or mean without axis=-1, a branch)" if line is None else f"in {line}"
             raise PrivacyError(
                 f"agent {agent} does something else for {which} than for all together: its code decides for all "
-                "replicas by the values of some (a norm, sum or mean without axis=-1, a branch), or by how many they "
-                "are. Decide for each by itself (axis=-1, `np.where`), or audit one at a time, and without a search "
-                "for a pair, which takes several (`audit: {chunk: 1, search: null}`)"
+                f"replicas by the values of some {by}, or by how many they are. Decide for each by itself (axis=-1, "
+                "`np.where`), or audit one at a time, and without a search for a pair, which takes several (`audit: "
+                "{chunk: 1, search: null}`)"
             )
+
+
+def _parting(sample: "Sample", agent: int, hypothesis: Hypothesis, rows: slice) -> ReadLine | None:
+    """The line that sends a replay of some rows another way through the code than all; None: they go alike."""
+    with walked() as one:
+        sample.at_door(agent).part(rows).replayed(agent, hypothesis, "a few")
+    with walked() as other:
+        sample.replayed(agent, hypothesis, "all together")
+    return decided_at(one, other)
 
 
 def _parts(sample: "Sample", alone: int) -> list[slice]:

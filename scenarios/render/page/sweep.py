@@ -2,6 +2,7 @@
 rows."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -108,7 +109,7 @@ def figures(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ())
             if name in _COLUMNS and name not in columns and name != _REFUTED:
                 raise ScenarioError(option, name, "no point of this sweep has a number there", ", ".join(columns))
             if name not in columns:
-                parts = [one for one in columns if any(part.startswith(name) for part in one.split("_"))]
+                parts = [one for one in columns if any(part.startswith(name) for part in re.split(r"[._]", one))]
                 hint = meant(name, columns) or did_you_mean(parts)
                 raise ScenarioError(option, name, f"unknown{hint}", ", ".join(columns))
     varied = table.varied or table.fields[:1]

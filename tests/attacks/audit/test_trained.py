@@ -168,7 +168,7 @@ class TestItRefusesInWords:
     def test_one_chunk(self):
         found = judged(simulated(half(sound=True)), trials=100)
         assert found.classifier is None
-        assert found.untrained == "some chunks teach and others are played, so it takes two or more: 1 in all"
+        assert "needs two chunks or more, and there is 1 (a smaller audit.chunk makes more" in found.untrained
         assert found.white_box.confidence == pytest.approx(1 - 0.05 / 3)
 
     def test_few_transcripts(self):
@@ -188,7 +188,7 @@ class TestItRefusesInWords:
     def test_no_room(self, monkeypatch):
         monkeypatch.setattr(training, "ROOM", 500)
         found = judged(simulated(half(sound=True)), trials=400)
-        assert "rows captured in 0 of 4 could be kept" in found.untrained
+        assert "of 4 the messages of 0 could be kept" in found.untrained
 
     def test_an_audit_that_may_stop(self):
         with pytest.raises(PrivacyError, match="choose a classifier, or to stop"):

@@ -35,7 +35,8 @@ OPEN = exact(0.003, math.inf) | {"audited": game(0.0)}
 SAYS = {
     "refuted": [
         (1.0, exact(1.5, 1.6), "at least 1.5|claimed ε = 1 "), (1.0, {"audited": game(2.25)}, "2.25"),
-        (1.0, exact(math.inf), ""), (0.3, exact(0.3001), ""), (25.0, exact(26.0), ""), (0.0, exact(0.1, 0.2), ""),
+        (1.0, exact(math.inf), "ε is ∞, above|!at least"),
+        (0.3, exact(0.3001), ""), (25.0, exact(26.0), ""), (0.0, exact(0.1, 0.2), ""),
         (1.0, exact(1.5, math.inf) | {"bound": Bound(1.5, ("a condition",))}, "a claim of 1.5 would|!∞"),
         (1.0, exact(1.5, math.inf) | {"bound": Bound(1.60001, ("a condition",))}, "a claim of 1.601 would|!∞"),
     ],

@@ -30,6 +30,22 @@ MISTAKES = {
     ),
     "a file to write to": ("run tiny.yaml --out mine.py", 2, "--out = 'mine.py': is a file; allowed: a folder to "),
     "a class for a run": ("run mine.py:Mine", 2, "is code, no scenario; allowed: a YAML file; `netsim audit "),
+    "a word for a parameter of one's own": (
+        "audit mine.py --epsilon 1 -o rounds=five", 2, "-o rounds = 'five': wrong type: text; allowed: a whole number"
+    ),
+    "blanks around =": ("check tiny.yaml -o replicas = 20", 2, "No blanks around =: -o"),
+    "a value in several words": ("check tiny.yaml -o algorithms[0].scale={epsilon: 1}", 2, "put in quotes"),
+    "a schedule's first value by another name": (
+        'check tiny.yaml -o algorithms[0].step={"kind":"geometric","start":1,"ratio":1.5}', 2,
+        "-o algorithms[0].step.start = 1: unknown field; did you mean 'first'?; allowed: kind, first, ratio\n",
+    ),
+    "a capture of two bytes": (
+        "attack short.pcapng --scenario tiny.yaml", 2, "file = 'short.pcapng': no pcapng file; allowed: a pcapng file"
+    ),
+    "a text in a list of JSON": (
+        "attack text.jsonl --scenario tiny.yaml", 2,
+        "text.jsonl:1: column 'x' = [0.1, 'a']: no vector; allowed: a list of numbers, or of one such list for each",
+    ),
     "a number of rounds far too large": (
         "run private-descent -o algorithms[0].rounds=1e30", 2, "with a fraction; allowed: a whole number"
     ),
@@ -399,6 +415,9 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
         f"name: own\nproblem: {{kind: logistic, data: {data}}}\ntopology: {{kind: path, agents: 2}}\n"
         "algorithms: [{kind: private_gradient_descent, rounds: 2}]\n"
     )
+    Path("short.pcapng").write_text("xx")
+    row = '{"sender": 0, "receiver": 1, "time": 0, "kind": "exchange", "number": 0, "x": [0.1, "a"]}'
+    Path("text.jsonl").write_text(f"{row}\n")
     Path("notes.txt").write_text("src,dst,w\n0,1,2\n")
     Path("yields.py").write_text(MINE.replace("node.estimate(x)", "node.estimate(x)\n            yield x"))
     Path("swept").mkdir()

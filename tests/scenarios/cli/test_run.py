@@ -145,6 +145,14 @@ def test_check_says_in_a_line_whether_it_can_run(file):
     assert list(file.parent.iterdir()) == [file]
 
 
+def test_check_says_which_claim_is_undefined_and_what_defines_it(file):
+    file.write_text(TINY.replace("clip: {bound: 1.0}, scale: {epsilon: 4.0}", "scale: 0.5"))
+    says = "mine: its claim will be undefined: no clipping: the gradient has no bound that holds for every objective"
+    cli("check", file, ends=0, stderr=f"{says} (-o 'algorithms[0].clip={{bound: 1.0, norm: l1}}')\n")
+    clip = "algorithms[0].clip={bound: 1.0, norm: l1}"
+    assert "undefined" not in cli("check", file, "-o", clip, ends=0).output
+
+
 @pytest.mark.slow
 def test_nobody_is_said_to_claim_nothing_who_was_not_asked(file):
     file.write_text(SMALL.replace("audit: {agent: 1, trials: 100, chunk: 100}", ""))

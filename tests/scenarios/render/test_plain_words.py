@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from attacks.audit.verdict import BROKEN, cause, judge
+from netsim.claims import BY_HAND
 from scenarios.render import plain_words, sentences, terminal, verdicts
 from scenarios.render.page.report import page
 from scenarios.results import findings
-from scenarios.results.audit import AuditResult
+from scenarios.results.audit import AuditResult, change_option
 from scenarios.results.base import Refused
 from tests.scenarios.filled import filled, tree
 from tests.scenarios.render.page.test_report import Page, alone, sample
@@ -119,6 +120,90 @@ def test_a_refuted_claim_without_a_bound_is_told_what_is_known():
 
 
 @pytest.mark.parametrize(
+    ("claim", "mechanism", "says", "command"),
+    [
+        (
+            {"norm": BY_HAND}, "Gaussian",
+            "Gaussian noise has no finite ε at δ = 0: state a δ, such as 1e-5 (the audit then computes ε), or use L",
+            "--epsilon 1 --delta 1e-5",
+        ),
+        ({"norm": "ℓ2"}, "Gaussian", "Gaussian noise has no finite ε at δ = 0: claim a δ above 0, such as 1e-5", ""),
+        ({"norm": "ℓ1"}, "Laplace", "What is sent has no finite ε at δ = 0: claim a δ above 0", ""),
+        ({"delta": 1e-5}, "Laplace", "No ε holds at this δ: state a larger δ, or give each number noise", ""),
+    ],
+)  # fmt: skip
+def test_where_no_epsilon_holds_neither_more_nor_noise_is_advised(claim, mechanism, says, command):
+    results = of_verdict(
+        "refuted",
+        epsilon_claimed=1.0,
+        epsilon_exact={"lower": "inf"},
+        claim={"delta": 0.0} | claim,
+        loss_breakdown={"releases": [release(mechanism)]},
+    )
+    (step,) = plain_words.all_steps(results)
+    assert says in step.words
+    assert step.command == command
+    assert "laim more" not in step.words
+    assert "more noise" not in step.words
+
+
+@pytest.mark.parametrize(
+    ("kind", "condition", "says", "command"),
+    [
+        ("diadsp", "no clipping: g has no bound", "Clip the gradients", "clip={bound: 1.0, norm: l1}'"),
+        ("python", "no clipping: g has no bound", "here no clipping: g has no bound", ""),
+        ("dpp2", "q < 1 fails: q = 1.2", "within the conditions of the formula; here q < 1 fails: q = 1.2", ""),
+    ],
+)  # fmt: skip
+def test_a_claim_that_is_undefined_names_its_condition_and_the_option(kind, condition, says, command):
+    results = of_verdict("undefined", claim={"norm": "ℓ1", "failed_conditions": [condition]})
+    (entry,) = results.algorithms
+    step = plain_words.all_steps(replace(results, algorithms=(replace(entry, kind=kind),)))[0]
+    assert says in step.words
+    assert step.command == (f"-o 'algorithms[0].{command}" if command else "")
+
+
+def test_a_claim_that_a_run_breaks_by_diverging_is_not_to_be_raised_first():
+    results = of_verdict("refuted", epsilon_exact={"lower": 1.7e10})
+    (entry,) = results.algorithms
+    grown = replace(entry, convergence=replace(entry.convergence, median=(1.0, 1e9)))
+    assert "the run diverges" in plain_words.all_steps(replace(results, algorithms=(grown,)))[0].words
+    assert "the run diverges" not in plain_words.all_steps(results)[0].words
+
+
+def test_what_is_sent_inside_a_number_is_to_be_sent_as_it_is_or_its_coins_known():
+    """More transcripts would price no history of coins."""
+    audit = {"unpriced": "what `privatize` returned is sent inside another number", "claim": {"coins": "secret"}}
+    place = {"carriers": [], "inside": {"name": "x"}}
+    results = of_verdict(
+        "underpowered",
+        reason="It is priced only for who knows the coins (-o audit.coins=known)",
+        loss_breakdown={"releases": [release("Laplace", **place)]},
+        **audit,
+    )
+    first, second, *others = plain_words.all_steps(results)
+    assert first.command == "-o audit.coins=known"
+    assert "await node.exchange(x=sent). Then coins that are secret can be priced" in second.words
+    assert not [one for one in others if "Record more" in one.words or "more pairs" in one.words]
+
+
+@pytest.mark.parametrize(
+    ("reason", "first"),
+    [
+        (f"State the change that the theorem allows, such as {change_option(0.25)}.", change_option(0.25)),
+        ("It says little: try more pairs of data sets.", "-o 'audit.search={candidates: 200, transcripts: 32}'"),
+        ("It says little: try more transcripts, more pairs of data sets.", "-o audit.trials="),
+    ],
+)
+@pytest.mark.parametrize("kind", ["python", "private_gradient_descent"])
+def test_what_the_reason_names_stands_first(reason, first, kind):
+    results = of_verdict("underpowered", reason=reason, claim={"gradient_change": 0.25}, trials=200)
+    (entry,) = results.algorithms
+    steps = plain_words.all_steps(replace(results, algorithms=(replace(entry, kind=kind),)))
+    assert steps[0].command.startswith(first)
+
+
+@pytest.mark.parametrize(
     ("cause", "granted", "says"),
     [
         ("value", False, "Add noise to ‘x’, or do not send it"),
@@ -141,8 +226,14 @@ def test_a_mask_that_data_choose_is_no_lack_of_fresh_noise():
 def test_coins_with_too_many_histories_are_to_be_fewer(activations, rounds):
     """More transcripts would list none of them."""
     coins = {"unlisted": "its private coins have more than 4,096 histories"}
-    words = words_of("underpowered", secret_coins=coins, activations=activations)
-    assert f"such as rounds={rounds}, so that the histories of its private coins can be listed" in words
+    options: Any = {"secret_coins": coins, "activations": activations, "claim": {"coins": "secret"}}
+    words = words_of("underpowered", **options)
+    commands = [one.command for one in plain_words.all_steps(of_verdict("underpowered", **options))]
+    assert "-o audit.coins=known" in commands
+    assert (
+        f"fewer records or rounds, such as rounds={rounds}, so that the histories of its private coins can be listed"
+        in words
+    )
     assert "Record more runs" not in words
 
 

@@ -84,8 +84,8 @@ def test_a_schedule_is_given_as_a_number_or_by_its_kind():
         ("path=nowhere.at_all:Mine", "path", "no module named 'nowhere'"), ("path=mine", "path", "names no class"),
         ("path='mine.\"x\":Mine'", "path", "names no class"), ("parameters={}", "parameters.rounds", "missing"),
         ("parameters={rounds: 3, stepp: 1}", "parameters.stepp", "did you mean 'step'?"),
-        ("parameters={rounds: three}", "parameters.rounds", "valid integer"),
-        ("parameters={rounds: 3, careful: 1}", "parameters.careful", "valid boolean"),
+        ("parameters={rounds: three}", "parameters.rounds", "wrong type: text; allowed: a whole number"),
+        ("parameters={rounds: 3, careful: 1}", "parameters.careful", "did you mean true?; allowed: true or false"),
         ("parameters={rounds: 3, scale: {kind: geometric}}", "parameters.scale", "wrong type"),
     ],
 )  # fmt: skip

@@ -12,11 +12,13 @@ from netsim import algorithms, topology
 from netsim.algorithms import Algorithm
 from netsim.bounds import MOST, Count, Positive
 from netsim.claims import Adjacency
+from netsim.errors import ScenarioError
 from netsim.network import laws
 from netsim.problems import build, load
 from netsim.schedules import Constant
 from scenarios.schema import AlgorithmSpec, Ground, Links, LognormalDelay, Ring
 from scenarios.schema.checks import VERDICTS
+from scenarios.schema.load import load_scenario
 from scenarios.schema.spec import KINDS, Spec, meaning, parameters
 from tests.worlds import refusal
 
@@ -102,3 +104,11 @@ def ground():
 
 def test_checks_know_every_verdict():
     assert get_args(VERDICTS) == tuple(Verdict)
+
+
+@pytest.mark.parametrize("made", [Ring(agents=5), load_scenario("private-descent").scenario])
+def test_what_is_not_changed_says_how_another_is_made(made):
+    field = next(iter(type(made).model_fields))
+    what = type(made).__name__.removesuffix("Spec")
+    with pytest.raises(ScenarioError, match=rf"a {what} is not changed: .*; allowed: .* = .*\.replace\({field}=…\)"):
+        setattr(made, field, getattr(made, field))

@@ -220,9 +220,9 @@ class TestTheClassifier:
         results = run_scenario(parse(few), tmp_path)
         entry = results.algorithms[0]
         assert entry.audit.classifier is None
-        assert "it takes two or more: 1 in all" in entry.audit.classifier_refused
-        assert "the trained classifier nothing (some chunks teach" in " ".join(sentences.about(results, entry))
-        assert "not played: some chunks teach" in (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert "it needs two chunks or more, and there is 1" in entry.audit.classifier_refused
+        assert "the trained classifier nothing (it learns from some" in " ".join(sentences.about(results, entry))
+        assert "not played: it learns from some" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
     @pytest.mark.slow
     def test_without_it_nothing_is_said_of_it(self, tmp_path):

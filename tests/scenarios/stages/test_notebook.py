@@ -200,7 +200,23 @@ class Diverges(Algorithm):
             node.estimate(x)
 
 
+@dataclass(frozen=True)
+class Overflows(Algorithm):
+    """Numbers that are finite, and whose squares are not."""
+
+    rounds: int = 3
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(3):
+            gradient = Clip(1.0, "l1")(await node.gradient(x))
+            x = (await node.exchange(x=node.privatize(x, Laplace(1.0)))).mix("x") - 1e200 * gradient
+            node.estimate(x)
+
+
 def test_a_run_that_diverges_names_the_message():
+    with pytest.raises(PrivacyError, match=r"'x' in exchange message 1 of .* is of the order of 10¹⁵⁴ or abo"):
+        scenarios.audit(Overflows(), 1.0, trials=50)
     with pytest.raises(PrivacyError, match=r"the run diverges: 'x' in exchange message 1 of agent \d, at t=0 s"):
         scenarios.audit(Diverges(), 1.0, trials=50)
 
@@ -268,6 +284,23 @@ class Batch(Algorithm):
         gradient = await node.gradient(node.zeros(), subset(node.coins, node.records, 2))
         node.broadcast(x=node.privatize(gradient, Laplace(0.5)))
         node.estimate(gradient)
+
+
+@dataclass(frozen=True)
+class BatchInside(Algorithm):
+    """The same, where what is released goes out inside another number."""
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros(), subset(node.coins, node.records, 2))
+        node.broadcast(x=node.zeros() - 0.3 * node.privatize(gradient, Laplace(0.5)))
+        node.estimate(gradient)
+
+
+def test_why_secret_coins_of_a_release_inside_a_number_have_no_price_is_said_of_the_code():
+    found = scenarios.audit(BatchInside(), 0.1, "audit.search=null", trials=50)
+    assert found.verdict == "underpowered"
+    assert found.audit.unpriced.startswith("what `privatize` returned is sent inside another number (such as x - ")
+    assert "-o audit.coins=known" in found.audit.reason
 
 
 @pytest.mark.slow

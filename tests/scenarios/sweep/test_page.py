@@ -305,6 +305,7 @@ def test_the_figures_are_those_over_the_first_fields_and_the_rest_is_said(folder
     [
         (["--over", "rounds,links.a.scale,point"], "one or two"),
         (["--over", "round"], "rounds"),
+        (["--over", "scale"], "unknown; did you mean 'links.a.scale'?"),
         (["--over", "error"], "unknown; did you mean 'final_error'?"),
         (["--over", "image_skill"], "no point of this sweep has a number there"),
         (["--of", "image_skill"], "no point of this sweep has a number there"),

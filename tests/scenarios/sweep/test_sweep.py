@@ -177,7 +177,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
 
 def test_another_sweep_s_folder_is_refused(tmp_path):
     run_sweep(GRID.model_copy(update={"grid": {"topology.agents": [3]}}), BASE, tmp_path / "out", jobs=1)
-    with pytest.raises(ScenarioError, match="another sweep"):
+    with pytest.raises(ScenarioError, match=r"another sweep \(other: grid\.topology\.agents\)"):
         run_sweep(GRID, BASE, tmp_path / "out", jobs=1)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").touch()

@@ -81,9 +81,30 @@ class Inside(Algorithm):
         node.estimate(g)
 
 
-@pytest.mark.parametrize("algorithm", [ClippedTogether, MeanTogether, ScaledTogether])
-def test_code_that_mixes_replicas_is_refused_and_one_at_a_time_audited_also_where_noise_is_aimed(algorithm):
-    with pytest.raises(PrivacyError, match="decides for all replicas"):
+class BranchesForAll(Algorithm):
+    """Half the gradient in all replicas where the first one's noise is above zero."""
+
+    async def run(self, node):
+        x = node.privatize(node.zeros(), Laplace(1.0))
+        node.broadcast(x=x)
+        g = await node.gradient(node.zeros())
+        if x[0, 0] > 0:
+            g = g / 2
+        node.broadcast(y=node.privatize(g, Laplace(1.0)))
+        node.estimate(g)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "by"),
+    [
+        (ClippedTogether, r"\(a norm, sum or mean without axis=-1, a branch\)"),
+        (MeanTogether, r"\(a norm, sum"),
+        (ScaledTogether, r"\(a norm, sum"),
+        (BranchesForAll, r"in line \d+ of test_comparison.py \(`if x\[0, 0\] > 0:`\)"),
+    ],
+)
+def test_code_that_mixes_replicas_is_refused_and_one_at_a_time_audited_also_where_noise_is_aimed(algorithm, by):
+    with pytest.raises(PrivacyError, match=f"decides for all replicas by the values of some {by}"):
         explained(algorithm())
     for chunk in (0, WORST_CASE):
         assert explained(algorithm(), 1, chunk=chunk).replicas == 1
