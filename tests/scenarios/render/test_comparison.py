@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from netsim.errors import ScenarioError
 from scenarios.render import comparison as compared
 from scenarios.render.comparison import ABSENT, Comparison, Run, ratio, read_runs, replicas_needed
+from scenarios.render.page import several
 from scenarios.render.page.several import against_words, comparison_page
 from scenarios.results.base import as_json
 from scenarios.results.tree import dumps, loads
@@ -187,6 +189,15 @@ def test_algorithms_of_one_folder_and_one_of_each(pair):
     within = Comparison(read_runs([f"{pair[0]}:plain", f"{pair[0]}:noisy"]))
     assert len(within.runs) == 1
     assert [(one.base, one.other) for one in within.against] == [("plain", "noisy")]
+
+
+def test_a_row_of_a_comparison_has_one_number_of_digits(pair):
+    (run,) = read_runs([str(pair[1])])
+    one = Comparison([run]).subjects[-1]
+    interval = replace(one.entry.audit.epsilon_exact, lower=1.23456, upper=1.23456)
+    audit = replace(one.entry.audit, epsilon_claimed=0.123456, epsilon_exact=interval, epsilon_audited=1.23456)
+    cells = several._verdict_cells(replace(one, entry=replace(one.entry, audit=audit)))
+    assert cells[:3] == ["0.123", "1.23", "≥ 1.23"]
 
 
 def test_variants_of_a_study_are_runs(study):
