@@ -20,7 +20,7 @@ from netsim.errors import ScenarioError, meant
 from scenarios.cli.data import print_sets, sets
 from scenarios.cli.options import YAML, AsJson, Settings, Subject, command, given, taken
 from scenarios.files.folders import written
-from scenarios.render.terminal import console, write, write_document
+from scenarios.render.terminal import console, print_below, reflowed, write, write_document
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -67,8 +67,8 @@ _PROBLEMS = {
 }
 
 
-_TITLE = 30
-"""Columns that a title beside a name should have."""
+_TITLE = 24
+"""Columns that each text beside a name should have."""
 
 
 _BEGIN = "to begin with"
@@ -106,37 +106,36 @@ def _list(
         for group, members in groupby(found, key=lambda one: _BEGIN if one.name in FIRST else one.group):
             several = [(one, f" [dim]({len(one.variants)} variants)[/]" if one.variants else "") for one in members]
             rows = [(one.name, escape(one.title) + note) for one, note in several]
-            _print_group(group[:1].upper() + group[1:], rows, width=width)
+            _print_group(group[:1].upper() + group[1:], rows, width)
         console.print(
             "Run one with [bold]netsim run NAME[/], read it with [bold]netsim show NAME[/].", highlight=False
         )
     else:
-        for group, some in groupby(_rows(chosen), key=lambda row: row.group):
-            _print_group(group, [[*map(escape, row.cells)] for row in some], _HEADS[chosen])
+        listed = list(_rows(chosen))
+        width = max(len(row.cells[0]) for row in listed)
+        for group, some in groupby(listed, key=lambda row: row.group):
+            _print_group(group, [[*map(escape, row.cells)] for row in some], width, _HEADS[chosen])
     others = ", ".join(str(one) for one in Kind if one != chosen)
     console.print(f"\n[bold]netsim list KIND[/] also lists: {others}.", highlight=False)
 
 
-def _print_group(
-    name: str, rows: Sequence[Sequence[str]], heads: Sequence[str] = ("", ""), width: int | None = None
-) -> None:
-    """Rows of marked-up cells below their heads, or without heads, the first column at least `width` wide; where the
-    others would have little room, below it."""
-    if width is not None and width + _TITLE > console.width:
+def _print_group(name: str, rows: Sequence[Sequence[str]], width: int, heads: Sequence[str] = ()) -> None:
+    """Rows of marked-up cells below their heads, if any, the first column `width` wide; where the others would have
+    little room, below it, each after its head where there are several."""
+    if name:
         console.print(f"[bold cyan]{escape(name)}[/]", highlight=False)
-        for first, *others in rows:
-            console.print(f"  [bold]{first}[/]", highlight=False)
-            for cell in others:
-                console.print(Padding(cell, (0, 0, 0, 4)), highlight=False)
+    others = len(rows[0]) - 1
+    if width + others * _TITLE > console.width:
+        marks = [f"[dim]{head}:[/] " if others > 1 else "" for head in heads[1:]] or [""] * others
+        for first, *cells in rows:
+            print_below(first, [mark + cell for mark, cell in zip(marks, cells, strict=True)], console)
         console.print()
         return
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=width is None)
-    for k, head in enumerate(heads):
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=bool(heads))
+    for k, head in enumerate(heads or [""] * (others + 1)):
         table.add_column(head, no_wrap=k == 0, style=None if k else "bold", min_width=None if k else width)
     for row in rows:
         table.add_row(*row)
-    if name:
-        console.print(f"[bold cyan]{escape(name)}[/]", highlight=False)
     console.print(Padding(table, (0, 0, 1, 2)) if name else table, highlight=False)
 
 
@@ -210,17 +209,17 @@ def _algorithm(kind: str) -> str:
     algorithm, claim = _built(kind)
     lines = [f"{model.model_fields['name'].get_default() or kind} (kind: {kind})", ""]
     if algorithm is not None:
-        lines += [_about(type(algorithm)), ""]
-    about = inspect.cleandoc(model.__doc__ or "").splitlines()
-    lines += ["In a scenario", "", *(f"  {line}" if line else "" for line in about), ""]
+        lines += [*reflowed(_about(type(algorithm))), ""]
+    about = reflowed(inspect.cleandoc(model.__doc__ or ""), "  ")
+    lines += ["In a scenario", "", *about, ""]
     parameters = list(_parameters(model))
     width = max(len(name) for name, _, _ in parameters)
     for name, required, default in parameters:
         lines.append(f"  {name:<{width}}  {'required' if required else json.dumps(default, ensure_ascii=False)}")
-    lines += ["", f"Claim: {'none' if claim is None else f'{claim.source} ({claim.norm})'}"]
+    lines += ["", *reflowed(f"Claim: {'none' if claim is None else f'{claim.source} ({claim.norm})'}")]
     if algorithm is not None:
         names = _inversions(algorithm)
-        lines += [f"Attacks on its gradients, in this order: {', '.join(names)}"] if names else []
+        lines += reflowed(f"Attacks on its gradients, in this order: {', '.join(names)}") if names else []
         lines.append(f"Code: {type(algorithm).__module__}.{type(algorithm).__name__}")
         lines.append(f"Start with: netsim new mine --algorithm {kind}")
     return "\n".join(lines)

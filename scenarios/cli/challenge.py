@@ -22,7 +22,9 @@ from scenarios.render.terminal import (
     cannot_write,
     console,
     fail,
+    have_room,
     line,
+    print_below,
     print_error,
     program,
     remark,
@@ -154,8 +156,12 @@ def _list(folder: Path, as_json: bool) -> NoReturn:
             Column("wrong", [str(one.wrong or "") for one in standings], right=True, whole=True),
         ]
     columns.append(Column("title", [escape(one.title) for one in CHALLENGES], at_least=12))
-    for table in stacked(columns, console):
-        console.print(table)
+    if have_room(columns, console):
+        console.print(*stacked(columns, console))
+    else:
+        for row in zip(*(one.cells for one in columns), strict=True):
+            known = [f"{one.head} {cell}".strip() for one, cell in zip(columns[1:-1], row[1:-1], strict=True) if cell]
+            print_below(row[0], [f"{', '.join(known)}: {row[-1]}"], console)
     if sheet is not None:
         line(_words(sheet))
     else:

@@ -395,7 +395,7 @@ def _trace(
                 for one in totals.tables(traced.name):
                     if one.row_count:
                         console.print(one)
-                console.print(totals.sentence(), highlight=False, soft_wrap=True)
+                line(totals.sentence())
         elif as_json or as_lines:
             _objects(traced.as_json(most, values), as_lines)
         else:
@@ -403,7 +403,7 @@ def _trace(
             if totals.rows:
                 console.print(shown)
             rest = "; more match: --limit 0 shows them, --summary counts them" if more else ""
-            console.print(totals.sentence() + rest, highlight=False, soft_wrap=True)
+            line(totals.sentence() + rest)
         remark(traced.nothing)
         remark(f"The spool was {rows.note}." if rows.note else "")
     except NetsimError as error:

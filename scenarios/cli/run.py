@@ -205,12 +205,11 @@ def _undefined(experiment: "Experiment") -> Iterator[str]:
 
 
 # ── sweep ────────────────────────────────────────────────────────────────────────────────────────────────
-SHOWN = {"final_error": 2, "epsilon_claimed": 4, "epsilon_exact_lower": 3, "verdict": 0, "gradient_error": 1}
-"""Columns, and in which order they go where there is no room; 0: never."""
 HEADS = {
     "final_error": "final error", "epsilon_claimed": "ε claimed", "epsilon_exact_lower": "ε exact ≥",
-    "gradient_error": "gradient error",
+    "verdict": "verdict", "gradient_error": "gradient error",
 }  # fmt: skip
+"""Columns of results, with their heads."""
 _WAIT = 15.0
 """Seconds to wait for a scheduler's file."""
 MOST = 24
@@ -308,7 +307,7 @@ def _client(address: str) -> Any:
 
 
 def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str]) -> None:
-    from scenarios.render.terminal import Column, fitted, leaves
+    from scenarios.render.terminal import Column, leaves, stacked
     from scenarios.results.numbers import MISSING, setting, show
 
     ordered = sorted(found.results, key=lambda one: one.point)
@@ -316,7 +315,7 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
     given = [_inside({name: one.fields[name] for name in varied}) for one in ordered]
     fields = list(dict.fromkeys(path for one in given for path, _ in one))
     several = list(dict.fromkeys(row.get("algorithm") for row in rows))
-    shown = [(name, rank) for name, rank in SHOWN.items() if any(row.get(name) is not None for row in rows)]
+    shown = [name for name in HEADS if any(row.get(name) is not None for row in rows)]
 
     def cell(value: object) -> str:
         return show(value) if isinstance(value, float) else MISSING if value is None else escape(setting(value))
@@ -331,12 +330,13 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
 
         columns = [
             column("point", "point", right=True, whole=True),
-            *(column(name, head, spared=99 - k) for k, (name, head) in enumerate(heads)),
-            *(column(name, HEADS.get(name, name), whole=True, spared=rank) for name, rank in shown),
+            *(column(name, head) for name, head in heads),
+            *(column(name, HEADS[name], whole=True) for name in shown),
         ]
         if len(several) > 1:
             terminal.line(str(algorithm), style="bold")
-        console.print(fitted(columns, console))
+        for table in stacked(columns, console):
+            console.print(table)
     if (more := len(rows) - len(several) * (MOST // max(1, len(several)))) > 0:
         console.print(f"{more} more rows are in the table.")
     console.print(f"{found.complete} of {found.points} point{'s' * (found.points > 1)} done", highlight=False)

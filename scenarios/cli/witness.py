@@ -144,7 +144,7 @@ def _prove(file: Path, out: Path | None, as_json: bool, trusted: bool) -> NoRetu
 
 def _print(found: "Confirmation", every: bool) -> None:
     def say(text: str) -> None:
-        console.print(brief(text), highlight=False, soft_wrap=not console.has_reader)
+        console.print(brief(text), highlight=False)
 
     file = found.file
     if not file.intact:

@@ -79,7 +79,9 @@ class Run:
             spec: dict[str, Setting] = one.model_dump(mode="json")
             if one.name in names and spec.get("kind") == _OWN and (known := self.resolved.get(one.name)) is not None:
                 parameters = {k: v for k, v in known.items() if k not in ("name", "algorithm", "file", "sha256")}
-                spec |= {"parameters": parameters, "code (SHA-256)": str(known.get("sha256"))[:12]}
+                place = str(spec.get("path")).removesuffix(f":{known.get('algorithm')}")
+                spec |= {"path": f"{place}:{known.get('algorithm')}", "parameters": parameters}
+                spec["code (SHA-256)"] = str(known.get("sha256"))[:12]
             specs += [spec] if one.name in names else []
         return specs
 
@@ -281,46 +283,45 @@ def _differences(runs: Sequence[Run]) -> list[ComparisonResult.Difference]:
         for name in dict.fromkeys(name for one in there for name in one)
         if not alone and any(name not in one for one in there)
     }
-    fields = [
-        dict(_flat("", run.results.scenario.model_dump(mode="json", exclude={*_WORDS, "algorithms"})))
-        | dict(_flat("", {"algorithm" if alone else f"algorithms[{one.get('name')}]": one for one in run.specs}))
-        for run in runs
-    ]
-    within: list[ComparisonResult.Difference] = []
-    for one in _differing(fields):
-        whole = next((name for name in kinds if one.field == name or one.field.startswith(f"{name}.")), None)
-        known = zip(one.values, kinds[whole] if whole else one.values, strict=True)
-        values = [value for value, kind in known if whole is None or kind is not ABSENT]
-        if any(not _same(value, values[0]) for value in values):
-            within.append(one)
+    trees = [run.results.scenario.model_dump(mode="json", exclude={*_WORDS, "algorithms"}) for run in runs]
+    within = list(_differing("", trees))
+    own = [{"algorithm" if alone else f"algorithms[{one.get('name')}]": one for one in run.specs} for run in runs]
+    for name in dict.fromkeys(name for one in own for name in one):
+        within += [
+            replace(one, values=tuple(next(values) if name in there else ABSENT for there in own))
+            for one in _differing(name, [there[name] for there in own if name in there])
+            for values in [iter(one.values)]
+        ]
     missing = [ComparisonResult.Difference(field=field, values=values) for field, values in kinds.items()]
     versions = [{f"version of {name}": value for name, value in run.results.versions.items()} for run in runs]
-    return [*within, *missing, *_differing(versions)]
+    return [*within, *missing, *_differing("", versions)]
 
 
-def _differing(flat: Sequence[Mapping[str, object]]) -> Iterator[ComparisonResult.Difference]:
-    for path in dict.fromkeys(key for one in flat for key in one):
-        values = tuple(cast("Setting", one.get(path, ABSENT)) for one in flat)
-        if any(not _same(value, values[0]) for value in values):
-            yield ComparisonResult.Difference(field=path, values=values)
+def _differing(path: str, nodes: Sequence[object]) -> Iterator[ComparisonResult.Difference]:
+    """The fields below a path whose values are not the same in all trees: those within a mapping where every tree
+    has one there, else the mapping as one value. An entry of a list goes by its name, if it has one, or its place."""
+    inner = [_inner(one) for one in nodes]
+    if all(inner):
+        for key in dict.fromkeys(key for one in inner for key in one):
+            yield from _differing(f"{path}{key}".removeprefix("."), [one.get(key, ABSENT) for one in inner])
+    elif any(not _same(value, nodes[0]) for value in nodes):
+        yield ComparisonResult.Difference(field=path, values=tuple(cast("Setting", one) for one in nodes))
+
+
+def _inner(node: object) -> dict[str, object]:
+    """The entries of a mapping, or of a list of mappings, by how a path goes on to each."""
+    if isinstance(node, Mapping):
+        return {f".{key}": one for key, one in cast("Fields", node).items()}
+    entries = cast("list[object]", node) if isinstance(node, list) else []
+    if not any(isinstance(one, Mapping) for one in entries):
+        return {}
+    names = [cast("Fields", one).get("name") if isinstance(one, Mapping) else None for one in entries]
+    return {f"[{k if name is None else name}]": one for k, (name, one) in enumerate(zip(names, entries, strict=True))}
 
 
 def _same(a: object, b: object) -> bool:
     """Equal, and of one kind: 1 and true are two values."""
     return a == b and isinstance(a, bool) == isinstance(b, bool)
-
-
-def _flat(path: str, value: object) -> Iterator[tuple[str, object]]:
-    """Every leaf with its path; an entry of a list goes by its name, if it has one, or else by its place."""
-    if isinstance(value, Mapping) and value:
-        for key, one in cast("Fields", value).items():
-            yield from _flat(f"{path}.{key}" if path else str(key), one)
-    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in cast("list[object]", value)):
-        for place, one in enumerate(cast("list[object]", value)):
-            name = cast("Fields", one).get("name") if isinstance(one, Mapping) else None
-            yield from _flat(f"{path}[{place if name is None else name}]", cast("object", one))
-    else:
-        yield path, value
 
 
 # ── cautions ────────────────────────────────────────────────────────────────────────────────────────────

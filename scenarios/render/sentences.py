@@ -153,7 +153,9 @@ def headline(ordered: Sequence[Judged]) -> str:
     if not broken:
         return f"Of {total}, none was shown to be false: {_tally(others)}.{besides}"
     verb = "does" if len(broken) == 1 else "do"
-    rest = f" The other{'s' * (len(others) > 1)}: {_tally(others)}." if others else ""
+    rest = f" The others: {_tally(others)}." if others else ""
+    if len(others) == 1:
+        rest = f" The other one is {others[0]}."
     return f"{len(broken)} of {total} {verb} not hold: {_tally(broken)}.{rest}{besides}"
 
 

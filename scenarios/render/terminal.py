@@ -11,7 +11,9 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, NoReturn
 
 import typer
@@ -61,11 +63,6 @@ class _Console(Console):
 
     agents: Sequence[str] = ()
     """The agents' names, within `naming`."""
-
-    @property
-    def has_reader(self) -> bool:
-        """Whether somebody reads it at a width that is known, and not a program."""
-        return self.is_terminal or "COLUMNS" in os.environ
 
     @contextmanager
     def naming(self, agents: Sequence[str]) -> Generator[None]:
@@ -135,14 +132,61 @@ def write_result(found: object) -> None:
     write_document(plain(found))
 
 
+_LEAD = re.compile(r" *(?:[•-] )?")
+"""Before the words of a sentence: blanks, and the mark of a list."""
+_PARTS = re.compile(r"(?<=[./:])(?=[^\W\d])|(?<=,)(?=\w)")
+"""Places within a word where it may be broken, which are in no number."""
+
+
 def line(text: str, *, style: str | None = None, whole: bool = False) -> None:
-    """A plain sentence on the standard output: for a reader in lines as wide as the terminal, all indented alike;
-    `whole`, to copy from, and for a program in one."""
-    if whole or not console.has_reader or not text.startswith(" "):
-        console.print(text, style=style, highlight=False, markup=False, soft_wrap=whole or not console.has_reader)
+    """A plain sentence on the standard output, in lines as wide as the terminal, or of 80 letters for a file or a
+    program, all indented alike; `whole`, to copy from, in one."""
+    _sentence(console, text, style, whole)
+
+
+def _sentence(to: _Console, text: str, style: str | None = None, whole: bool = False) -> None:
+    lead = _LEAD.match(text)
+    hang = 0 if lead is None else len(lead[0])
+    if whole or not hang:
+        to.print(text, style=style, highlight=False, markup=False, soft_wrap=whole)
         return
-    words = Text(named(text.strip(), console.agents), style or "")
-    console.print(Padding(words, (0, 0, 0, len(text) - len(text.lstrip())), expand=False))
+    words = Text(named(text[hang:], to.agents))
+    lines = words.wrap(to, max(1, to.width - hang))
+    for k, one in enumerate(lines):
+        one.rstrip()
+        to.print(Text(text[:hang] if k == 0 else " " * hang) + one, style=style, soft_wrap=True)
+
+
+_TERM = re.compile(r"(?P<lead> *(?:- |\d+\. |(?<=  )\S+ {2,})?)(?P<words>.*)")
+"""A line of a documentation: its lead, which is blanks, the mark of a list, or an indented term, and its words."""
+
+
+def reflowed(text: str, before: str = "") -> list[str]:
+    """A documentation in lines as wide as the console: sentences go on at their own indentation; other lines that are
+    indented, as formulas are, stay as they are."""
+    lines, block = list[str](), ""
+    for one in [*text.splitlines(), ""]:
+        known, found = _TERM.fullmatch(block), _TERM.fullmatch(one)
+        assert known is not None
+        assert found is not None
+        goes_on = block and one.strip() and len(found["lead"]) == len(known["lead"]) and not found["lead"].strip()
+        if goes_on and (known["lead"].strip() or not found["lead"]):
+            block += f" {found['words']}"
+            continue
+        lines += _filled(known["lead"], known["words"], before) if block else []
+        block = one
+        if not one.strip():
+            lines.append("")
+    return lines[:-1]
+
+
+def _filled(lead: str, words: str, before: str) -> list[str]:
+    if lead and not lead.strip():
+        return [before + lead + words]
+    return wrap(
+        words, max(40, console.width), initial_indent=before + lead, subsequent_indent=before + " " * len(lead),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def remark(text: str) -> None:
@@ -186,7 +230,7 @@ def print_steps(head: str, steps: Iterable[tuple[str, str]]) -> None:
     """What to do next: each step in words, and its command, if any, on a line of its own, to copy."""
     line(head, style="bold")
     for words, step in steps:
-        console.print(Padding(f"{escape(words)}{':' * bool(step)}", (0, 0, 0, 2)), highlight=False)
+        line(f"  {words}{':' * bool(step)}")
         if step:
             line(f"    {_called_here(step)}", style="bold", whole=True)
 
@@ -356,7 +400,7 @@ def stacked(columns: Sequence[Column], console: Console) -> Iterator[Table]:
     first, *others = columns
     while others:
         count = len(others)
-        while count > 1 and _table([first, *others[:count]], console)[1] > console.width:
+        while count > 1 and not have_room([first, *others[:count]], console):
             count -= 1
         if 1 < count < len(others) and not others[count].head:
             count -= 1
@@ -364,21 +408,66 @@ def stacked(columns: Sequence[Column], console: Console) -> Iterator[Table]:
         others = others[count:]
 
 
+def have_room(columns: Sequence[Column], console: Console) -> bool:
+    """Whether one table has all of them without a word that is broken."""
+    return _table(columns, console)[1] <= console.width
+
+
+def print_below(name: str, texts: Iterable[str], console: Console) -> None:
+    """An entry of a list, in rich's markup, and what is said of it below, where there is no room beside it."""
+    console.print(Padding(f"[bold]{name}[/]", (0, 0, 0, 2)), highlight=False)
+    for text in texts:
+        console.print(Padding(text, (0, 0, 0, 4)), highlight=False)
+
+
 def _table(columns: Sequence[Column], console: Console) -> tuple[Table, int]:
     """A table, and how wide it is at least."""
-    table, needed = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0)), 0
-    for one in columns:
-        texts = [console.render_str(cell) for cell in (escape(one.head), *one.cells)]
-        longest = max(text.cell_len for text in texts)
-        word = max(cell_len(word) for text in texts for word in text.plain.split() or [""])
-        needed += 2 + (longest if one.whole else max(word, min(longest, one.at_least)))
+    texts = [[console.render_str(cell) for cell in (escape(one.head), *one.cells)] for one in columns]
+    longest = [max(text.cell_len for text in column) for column in texts]
+    words = [[word for text in column for word in text.plain.split()] or [""] for column in texts]
+    least = [
+        long if one.whole else max(max(map(cell_len, own)), min(long, one.at_least))
+        for one, own, long in zip(columns, words, longest, strict=True)
+    ]
+    room, needed = console.width - 2 * len(columns) - 1, sum(least) + 2 * len(columns) + 1
+    if sum(least) > room:  # long names are broken where they have parts
+        parts = [max(cell_len(part) for word in own for part in _PARTS.split(word)) for own in words]
+        least = [n if one.whole else min(n, part) for one, n, part in zip(columns, least, parts, strict=True)]
+    widths = _shared(least, longest, room)
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for one, width in zip(columns, widths, strict=True):
         table.add_column(
-            escape(one.head), justify="right" if one.right else "left", no_wrap=one.whole,
-            overflow="ellipsis" if one.whole else "fold", min_width=min(longest, one.at_least) or None,
+            "", justify="right" if one.right else "left", no_wrap=one.whole,
+            overflow="ellipsis" if one.whole else "fold", width=width,
         )  # fmt: skip
-    for row in zip(*(one.cells for one in columns), strict=True):
+    for column, own, width in zip(table.columns, texts, widths, strict=True):
+        column.header, *own[1:] = (_in_parts(text, width) for text in own)
+    for row in zip(*(own[1:] for own in texts), strict=True):
         table.add_row(*row)
-    return table, needed + 1  # rich's own measure of a table forgets the padding of a least width
+    return table, needed
+
+
+def _shared(least: Sequence[int], longest: Sequence[int], room: int) -> list[int]:
+    """The widths of columns: what each needs, and of the rest as much as it can use, in equal shares."""
+    widths, left = list(least), room - sum(least)
+    while left > 0 and (open_ := [k for k, width in enumerate(widths) if width < longest[k]]):
+        for k in open_[:left]:
+            widths[k] += 1
+        left -= len(open_[:left])
+    return widths
+
+
+def _in_parts(text: Text, width: int) -> Text:
+    """A text whose words that are longer than a column go on in the next line where a part of them ends."""
+    ends: list[int] = []
+    for word in re.finditer(r"\S+", text.plain):
+        begin = word.start()
+        cuts = [*(found.start() for found in _PARTS.finditer(text.plain, *word.span())), word.end()]
+        for cut, after in pairwise(cuts):
+            if cell_len(text.plain[begin:after]) > width:
+                ends.append(cut)
+                begin = cut
+    return Text("\n", style=text.style).join(text.divide(ends)) if ends else text
 
 
 def leaves(fields: Sequence[str], algorithms: Sequence[str] = ()) -> list[str]:

@@ -105,7 +105,7 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
         says = escape(plain_words.says(entry))
         console.print(f"[bold]{escape(entry.name)}[/]: {coloured(entry)}. {says}", highlight=False)
         if (caution := findings.caution(entry)) is not None:
-            console.print(Padding(f"[bold yellow]{escape(caution)}[/]", (0, 0, 0, 2)), highlight=False)
+            line(f"  {caution}", style="bold yellow")
         _print_plain(results, entry, numbers=not tabled)
         found = [] if alone else ran(results, entry)
         if verbose:
@@ -114,7 +114,7 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
         elif isinstance(entry.audit, AuditResult):
             found = [*games(entry.audit), *found, *seen(entry)]
         for text in found:
-            console.print(Padding(escape(text), (0, 0, 0, 2)), highlight=False)
+            line(f"  {text}")
     if not alone:
         _print_costs(results)
     for entry in results.algorithms:

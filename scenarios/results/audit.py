@@ -476,7 +476,7 @@ class AuditResult(_Repeated, Shown):
             "verdict": self.verdict,
             "ε claimed": f"{show(self.epsilon_claimed)} at δ = {show(self.claim.delta)} ({self.claim.source})",
             "ε exact": f"{exact(self.epsilon_exact)}{', of this pair' * self.epsilon_exact.known}",
-            "ε audited": at_least(self.epsilon_audited, 4),
+            "ε audited": at_least(self.epsilon_audited),
             "change used": f"{percent(self.change_used)} of what the claim allows",
             "proven of it": None if self.proven_share is None else f"at least {self.proven_of_claim}",
             "pair": self.pair,

@@ -159,12 +159,12 @@ class _Painter:
         row, scale, y = self.row, self.scale, self.top + 2
         inside = [scale.at(v) for v in (row.lower, row.estimate, row.upper) if math.isfinite(v)]
         at = scale.at(row.estimate)
-        if inside and math.isinf(row.upper):
-            self._arrow(min(inside), scale.infinity, 2, BLUE, 3)
         if math.isinf(row.estimate):
             if not inside:
                 self.plot.plot([at], [y], marker="o", color=BLUE, markersize=8.5)
-            self._beside(min(inside, default=at), math.inf if inside else at, row.exact)
+            words = self._beside(min(inside, default=at), math.inf if inside else at, row.exact)
+            if inside:
+                self._open(min(inside), words)
             return
         if max(inside) > min(inside):
             bar: Style = {"color": BLUE, "linewidth": 6, "alpha": 0.4, "solid_capstyle": "butt"}
@@ -173,17 +173,35 @@ class _Painter:
             self._arrow(at, at - 26 * self.pixel, 2, BLUE)
         self.plot.plot([at], [y], marker="o", color=BLUE, markersize=8.5)
         left = at - 26 * self.pixel if row.at_most else at
-        self._beside(min(left, *inside), math.inf if math.isinf(row.upper) else max(inside), row.exact)
+        words = self._beside(min(left, *inside), math.inf if math.isinf(row.upper) else max(inside), row.exact)
+        if math.isinf(row.upper):
+            self._open(min(inside), words)
 
-    def _beside(self, low: float, high: float, text: str) -> None:
+    def _open(self, low: float, words: tuple[float, float]) -> None:
+        """The arrow of an interval that goes on to ∞, which leaves out its number where that stands on it."""
+        (begin, end), gap, infinity = words, 4 * self.pixel, self.scale.infinity
+        if end <= low or begin >= infinity:
+            self._arrow(low, infinity, 2, BLUE, 3)
+            return
+        after = infinity - end > 16 * self.pixel
+        if begin - low > 16 * self.pixel:
+            if after:
+                self.plot.plot([low, begin - gap], [self.top + 2] * 2, color=BLUE, linewidth=3)
+            else:
+                self._arrow(low, begin - gap, 2, BLUE, 3)
+        if after:
+            self._arrow(end + gap, infinity, 2, BLUE, 3)
+
+    def _beside(self, low: float, high: float, text: str) -> tuple[float, float]:
         """The number of the exact lane beside its interval from `low` to `high`, or on it: where there is room, and
-        the line of the claim does not cross it if that can be."""
+        the line of the claim does not cross it if that can be. Where it begins and ends."""
         width, gap = _wide_as(text) * self.pixel, 10 * self.pixel
         claim, middle = self.scale.at(self.row.claimed), self.row.estimate
         on = max(low, self.scale.at(middle)) if math.isfinite(middle) else low
         outside = [high + gap, low - gap - width]
         start, clear = self._room([*outside, on + gap, claim - gap - width, claim + gap], width)
         self._text(start, 2, text, backed=not clear or start not in outside)
+        return start, start + width
 
     def _room(self, starts: Sequence[float], width: float) -> tuple[float, bool]:
         """The first of these places for a text so wide that is inside the picture, and, if there is one, not on the

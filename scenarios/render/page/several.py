@@ -93,7 +93,7 @@ def _verdict_cells(one: Subject) -> list[str]:
     audit = one.entry.audit
     if not isinstance(audit, AuditResult):
         return [MISSING] * 5
-    claimed, proven = show(audit.epsilon_claimed, 4), at_least(audit.epsilon_audited, 4)
+    claimed, proven = show(audit.epsilon_claimed), at_least(audit.epsilon_audited)
     return [claimed, exact(audit.epsilon_exact), proven, show(audit.claim.delta), count(audit.first_violation)]
 
 

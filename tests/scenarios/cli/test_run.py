@@ -139,7 +139,7 @@ def test_check_says_in_a_line_whether_it_can_run(file):
     done = cli("check", file, ends=0)
     can = "small: can be run: 3 algorithms on a ring of 6, 360 records"
     takes = r"\. About \d+ s on one core \(run about \d+ s and [\d.]+ [kM]B, audit about .*\)\.\n"
-    assert re.fullmatch(can + takes, done.output)
+    assert re.fullmatch(can + takes, " ".join(done.output.split()) + "\n")
     file.write_text(SMALL.replace("[0, 5]", "[0, 4]"))
     cli("check", file, ends=2, stderr="small.yaml:15: adversary.links[2] = [0, 4]")
     assert list(file.parent.iterdir()) == [file]

@@ -181,7 +181,7 @@ def test_a_scenario_without_variants_has_its_outcome_on_its_own_page(tmp_path):
 
 
 def test_check_and_list_count_the_variants():
-    cli("check", "private-descent-noise-floor", output=f"3 variants ({', '.join(VARIANTS)})")
+    cli("check", "private-descent-noise-floor", env={"COLUMNS": "200"}, output=f"3 variants ({', '.join(VARIANTS)})")
     assert "(3 variants)" in cli("list").output
     assert f"# 3 variants: {', '.join(VARIANTS)}\n" in cli("show", "private-descent-noise-floor").output
 

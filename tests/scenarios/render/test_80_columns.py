@@ -1,6 +1,7 @@
 """Tables at 40 and 80 columns: verdicts and names are whole, and what was never reached is a sentence."""
 
 import io
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -52,9 +53,8 @@ def test_a_sweep_never_cuts_a_verdict(narrow, count, width):
     assert max(map(len, text.splitlines())) <= width
     assert text.count("underpowered") == 4
     assert [line.strip() for line in text.splitlines() if line.startswith(names)] == list(names)
-    table, _, left = text.partition("No room for: ")
-    assert ("gradient error" in table) is (count == 1)
-    assert "gradient error" in (table if count == 1 else left)
+    assert [text.count(head) for head in ("final error", "ε claimed", "gradient error")] == [2] * 3
+    assert [len(re.findall(rf"field_{k}\b", text)) for k in range(count)] == [2] * count
     assert "links" not in text
 
 
@@ -72,7 +72,8 @@ def test_a_point_of_a_sweep_is_a_line(narrow, width):
     command._print(SimpleNamespace(results=points, complete=24, points=24), ["algorithms[0].scale", "seed"], ["one"])
     lines = narrow.getvalue().splitlines()
     assert sum("consistent" in line for line in lines) == 24
-    assert len(lines) <= 24 + 7
+    assert len(lines) <= (1 + (width == 40)) * (24 + 5)
+    assert sum("final error" in line for line in lines) == 1
     assert "first" in narrow.getvalue()
 
 
@@ -164,25 +165,88 @@ def test_a_sentence_is_broken_between_words_and_keeps_its_indentation(narrow):
     assert command.endswith("this=that")
 
 
-def test_a_sentence_is_one_line_for_a_program(narrow, monkeypatch):
+def test_every_sentence_has_80_letters_a_line_for_a_file(narrow, monkeypatch):
     monkeypatch.delenv("COLUMNS")
-    terminal.line("  word" * 30)
-    assert len(narrow.getvalue().splitlines()) == 1
+    for lead in ("", "  "):
+        terminal.line(lead + "word " * 30)
+    terminal.print_steps("word " * 30, [("word " * 30, "")])
+    assert [len(line) for line in narrow.getvalue().splitlines() if len(line) > 72] == [79, 76, 76, 79, 76, 76]
+
+
+def test_a_point_of_a_list_hangs(narrow):
+    verdicts.console.width = 20
+    terminal.line("  • one word after the other")
+    assert narrow.getvalue().splitlines() == ["  • one word after", "    the other"]
+
+
+@pytest.mark.parametrize("width", [40, 46, 60, 80])
+def test_a_word_is_whole_or_broken_where_a_part_of_it_ends(narrow, width):
+    verdicts.console.width = width
+    cells = ["x and y of it → 1, 2, 3", "Laplace(0.8)", "algorithm.claim.epsilon", "from here to there and back"]
+    columns = [terminal.Column(f"head {k}", [cell]) for k, cell in enumerate(cells)]
+    for table in terminal.stacked(columns, verdicts.console):
+        verdicts.console.print(table)
+    words = narrow.getvalue().split()
+    assert {"Laplace(0.8)", "algorithm.claim.epsilon"} <= {*words}
+    assert max(map(len, narrow.getvalue().splitlines())) <= width
+
+
+def test_a_word_with_no_room_is_broken_at_its_dots(narrow):
+    verdicts.console.width = 26
+    verdicts.console.print(
+        *terminal.stacked([terminal.Column("a", ["algorithm.claim.epsilon"] * 2)] * 2, verdicts.console)
+    )
+    assert {*narrow.getvalue().split()} == {"a", "algorithm.", "claim.", "epsilon", "─" * 24}
+
+
+def test_a_documentation_is_as_wide_as_the_terminal(narrow):
+    verdicts.console.width = 40
+    formula = "    x⁺ = x − y_i, which is a formula that is wider than the terminal"
+    text = (
+        "One word after the other until\nthe line is full and more.\n\n"
+        + formula
+        + """\n
+- a point that takes more than a line of
+  forty letters
+- another
+
+    a_term   a text that is said of it, in
+             two lines of its own
+    another  another text"""
+    )
+    found = terminal.reflowed(text)
+    assert formula in found
+    assert max(len(line) for line in found if line != formula) <= 40
+    assert " ".join(" ".join(found).split()) == " ".join(text.split())
+    assert found[:2] == ["One word after the other until the line", "is full and more."]
+    assert found[5:8] == ["- a point that takes more than a line of", "  forty letters", "- another"]
+    assert found[9:11] == ["    a_term   a text that is said of it,", "             in two lines of its own"]
+    assert found[11:] == ["    another  another text"]
 
 
 @pytest.mark.parametrize("width", [40, 80])
 def test_a_list_keeps_names_and_titles(narrow, monkeypatch, width):
     monkeypatch.setattr(catalogue, "console", verdicts.console)
     verdicts.console.width = width
-    catalogue._print_group("Comparisons", [("secret-shares-of-everybody", "Less noise by √n")], width=27)
+    catalogue._print_group("Comparisons", [("secret-shares-of-everybody", "Less noise by √n")], 27)
     lines = [line.rstrip() for line in narrow.getvalue().splitlines()]
     assert max(map(len, lines)) <= width
     assert "secret-shares-of-everybody" in " ".join(lines)
     assert "Less noise by √n" in " ".join(lines)
 
 
-@pytest.mark.parametrize("command", [["data", "list"], ["lab", "--list"], ["challenge"]])
+LISTS = [["data", "list"], ["lab", "--list"], ["challenge"], *(["list", kind] for kind in catalogue.Kind)]
+
+
+@pytest.mark.parametrize("command", LISTS, ids=" ".join)
 def test_a_list_of_a_command_is_whole_in_40_columns(command):
     text = cli(*command, ends=0, env={"COLUMNS": "40", "NETSIM_DATA": "/nowhere"}).stdout
     assert "…" not in text.replace("--answer …", "")
     assert max(len(line) for line in text.splitlines() if line.startswith(" ")) <= 40
+    assert command != ["challenge"] or "    level 1: Agents without noise" in text.splitlines()
+    assert command != ["list", "faults"] or "    is drawn in: one scalar leaves d − 1" in text.splitlines()
+
+
+def test_an_algorithm_is_described_in_lines_as_wide_as_the_terminal():
+    lines = cli("show", "dp_recal", ends=0, env={"COLUMNS": "60"}).stdout.splitlines()
+    assert max(len(line) for line in lines if not line.startswith("    ")) <= 60

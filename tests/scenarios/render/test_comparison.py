@@ -3,12 +3,15 @@
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from netsim.errors import ScenarioError
+from scenarios.render import comparison as compared
 from scenarios.render.comparison import ABSENT, Comparison, Run, ratio, read_runs, replicas_needed
+from scenarios.render.page import several
 from scenarios.render.page.several import against_words, comparison_page
 from scenarios.results.base import as_json
 from scenarios.results.tree import dumps, loads
@@ -188,6 +191,15 @@ def test_algorithms_of_one_folder_and_one_of_each(pair):
     assert [(one.base, one.other) for one in within.against] == [("plain", "noisy")]
 
 
+def test_a_row_of_a_comparison_has_one_number_of_digits(pair):
+    (run,) = read_runs([str(pair[1])])
+    one = Comparison([run]).subjects[-1]
+    interval = replace(one.entry.audit.epsilon_exact, lower=1.23456, upper=1.23456)
+    audit = replace(one.entry.audit, epsilon_claimed=0.123456, epsilon_exact=interval, epsilon_audited=1.23456)
+    cells = several._verdict_cells(replace(one, entry=replace(one.entry, audit=audit)))
+    assert cells[:3] == ["0.123", "1.23", "≥ 1.23"]
+
+
 def test_variants_of_a_study_are_runs(study):
     comparison = Comparison(read_runs([str(study)]))
     assert len(comparison.runs) == 2
@@ -322,3 +334,31 @@ def test_an_algorithm_that_a_run_has_not_is_one_row(pair):
         ("algorithms[noisy].scale", (0.2, ABSENT, 3.0)),
         ("algorithms[noisy]", ("private_gradient_descent", ABSENT, "private_gradient_descent")),
     ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ({"claim": None}, {"claim": {"epsilon": 1, "delta": 0}}, {"claim": (None, {"epsilon": 1, "delta": 0})}),
+        (
+            {"seed": 1},
+            {"seed": 1, "claim": {"epsilon": 1, "delta": 0}},
+            {"claim": (ABSENT, {"epsilon": 1, "delta": 0})},
+        ),
+        ({"claim": {"epsilon": 1, "delta": 0}}, {"claim": {"epsilon": 2, "delta": 0}}, {"claim.epsilon": (1, 2)}),
+        ({"a": [{"name": "x", "b": 1}]}, {"a": [{"name": "x", "b": True}]}, {"a[x].b": (1, True)}),
+        ({"a": [1, 2]}, {"a": [1, 3]}, {"a": ([1, 2], [1, 3])}),
+        ({"a": {"b": {"c": 1}}}, {"a": {"b": {"c": 1}}}, {}),
+    ],
+)
+def test_a_mapping_that_one_side_lacks_is_one_row(first, second, found):
+    assert {one.field: one.values for one in compared._differing("", [first, second])} == found
+
+
+def test_the_same_class_by_its_file_alone_is_no_difference(tmp_path):
+    one, two = own_run(tmp_path / "a", 0.5), tmp_path / "b"
+    shutil.copytree(one, two)
+    text = (two / "results.json").read_text()
+    (two / "results.json").write_text(text.replace("mine.py:TwoExchanges", "mine.py"))
+    assert text != (two / "results.json").read_text()
+    assert Comparison(read_runs([str(one), str(two)])).differences == []

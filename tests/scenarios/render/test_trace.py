@@ -100,6 +100,8 @@ def test_a_row_reads_who_what_when(folder, rows):
     assert f"x={np.linalg.norm(row.values['x']):.4g}" in text
     assert "1 row, 1,044 bytes" in text
     assert "more match: --limit 0" in text
+    narrow = cli("trace", folder, "--algorithm", "leaky", "--limit", 1, env={"COLUMNS": "60"}, ends=0).stdout
+    assert max(map(len, narrow.splitlines())) <= 60
     assert f"[{row.values['x'][0, 0]:.6g}, " in trace(folder, "--algorithm", "leaky", "--limit", 1, "--values")
 
 

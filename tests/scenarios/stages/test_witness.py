@@ -198,6 +198,8 @@ NAMED = {
     "the seal": ", though no message was: something else in it. ",
 }
 """The message that is not as it was, which the run is simulated again for."""
+WIDE = {"COLUMNS": "500"}
+"""A terminal in which no sentence is broken."""
 
 
 @pytest.mark.few("a value that came")
@@ -205,7 +207,7 @@ NAMED = {
 def test_one_number_altered_is_noticed(folder, tmp_path, edit):
     slug, change = EDITS[edit]
     path = changed(folder, tmp_path, slug, change)
-    done = cli("witness", path, ends=2)
+    done = cli("witness", path, ends=2, env=WIDE)
     assert done.output.startswith(f"The file was altered after it was written{NAMED.get(edit, '')}")
     assert " What follows is of the file as it is, and no finding." in done.output
     assert "Not confirmed" in done.output
@@ -418,7 +420,7 @@ def test_numbers_written_another_way_are_the_same_file(folder, tmp_path):
 # ── the command ─────────────────────────────────────────────────────────────────────────────────────────
 def test_the_command_tells_releases_sum_and_verdict(folder):
     done = cli(
-        "witness", file_of(folder, "cpgt"), ends=1,
+        "witness", file_of(folder, "cpgt"), ends=1, env=WIDE,
         output=("CPGT of cpgt-eq-23", "Claim: ε = 1 at δ = 0 (CPGT, eq. 23"),
     )  # fmt: skip
     lines = done.output.splitlines()
@@ -451,7 +453,7 @@ def test_rows_name_the_field_and_all_can_be_shown(folder):
     path = file_of(folder, "cpgt")
     releases = json.loads(path.read_text())["account"]["releases"]
     assert [one["field"] for one in releases[:4]] == ["x", "y", "x", "y"]
-    brief, whole = cli("witness", path).stdout, cli("witness", path, "--all").stdout
+    brief, whole = cli("witness", path, env=WIDE).stdout, cli("witness", path, "--all", env=WIDE).stdout
     assert "the claim for the whole run" in brief
     rows = [line.split() for line in whole.splitlines() if line.strip()[:1].isdigit()]
     assert [(int(row[0]), row[1]) for row in rows] == [(one["activation"], one["field"]) for one in releases]

@@ -183,7 +183,7 @@ def test_a_file_is_small_and_read_and_written_to_the_same_bytes(folder):
 def test_the_command_confirms_and_proves_it(folder):
     path = file_of(folder, "noisy")
     cli(
-        "witness", path, ends=1,
+        "witness", path, ends=1, env={"COLUMNS": "200"},
         output="above the claimed ε = 1 at δ = 0.001, if they are the first that the seed drew.",
     )  # fmt: skip
     proven = cli("witness", path, "--prove", "--json", ends=1)

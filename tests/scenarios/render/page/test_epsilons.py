@@ -80,8 +80,33 @@ def test_an_infinite_epsilon_is_one_mark_and_an_open_interval_a_bar(lower, label
             assert abs(text.get_position()[0] - end) < 0.1, "beside the mark"
         else:
             (bar,) = bars
-            assert (bar.xyann[0], bar.xy[0]) == pytest.approx((math.log10(0.385), end))
+            assert bar.xy[0] == pytest.approx(end)
+            assert math.log10(0.385) <= bar.xyann[0] < end
             assert marks == []
+
+
+@pytest.mark.parametrize("claimed", [0.1, 0.5, 1.0, 1.3, 3.0])
+@pytest.mark.parametrize("audited", [0.0, 1.3, 3.0])
+@pytest.mark.parametrize("lower", [0.12, 0.5, 1.37, 5.0])
+@pytest.mark.parametrize("estimate", [1.0, math.inf])
+def test_an_arrow_to_infinity_leaves_out_its_own_number(claimed, audited, lower, estimate):
+    interval = {"lower": lower, "estimate": lower * estimate, "upper": math.inf}
+    numbers = {"epsilon_exact": interval, "epsilon_audited": audited, "epsilon_claimed": claimed}
+    made = filled(AlgorithmResult, {"name": "plain", "audit": filled(AuditResult, numbers)})
+    chart = epsilons([("plain", made)], "")
+    for drawing in (chart.drawing, chart.narrow):
+        FigureCanvasAgg(drawing.figure).draw()
+        (axes,) = drawing.figure.axes
+        (text,) = (one for one in axes.texts if one.get_text() and one.get_position()[1] == 2)
+        strokes = [
+            (one.xyann[0], one.xy[0]) for one in axes.texts if getattr(one, "arrow_patch", None) and one.xy[1] == 2
+        ]
+        assert strokes
+        strokes += [one.get_xdata() for one in axes.lines if list(one.get_ydata()) == [2, 2]]
+        box = text.get_window_extent()
+        for ends in strokes:
+            begin, end = (axes.transData.transform((at, 0))[0] for at in ends)
+            assert end <= box.x0 + 1 or begin >= box.x1 - 1, text.get_text()
 
 
 @pytest.mark.parametrize("claimed", [0.5, 0.8, 1.0, 5.0])

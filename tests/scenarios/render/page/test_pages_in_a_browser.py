@@ -139,6 +139,15 @@ def test_pointing_at_a_name_brings_out_its_curve(chromium, pages):
         page.wait_for(f"getComputedStyle(document.querySelector('{figure} .s0')).opacity === '1'")
 
 
+def test_tables_of_a_comparison_stack_on_a_phone(chromium, pages):
+    with chromium.open(pages / "comparison.html", width=390) as page:
+        for part in ("verdicts", "differences", "sure"):
+            over = "(e => e.scrollWidth - e.clientWidth)"
+            assert page.evaluate(f"{over}(document.querySelector('#{part} .scroll'))") <= 1, part
+            heads = f"[...document.querySelectorAll('#{part} td')].every(e => e.dataset.head)"
+            assert page.evaluate(heads), part
+
+
 def test_a_table_that_goes_on_shows_it(chromium, pages):
     """On a phone the table of evidence is cut at the right, and a shade is there; at its end it is covered."""
     with chromium.open(pages / "report.html", width=390) as page:

@@ -6,12 +6,14 @@ import io
 import math
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from markupsafe import Markup
 
+from scenarios.render import plain_words
 from scenarios.render.page.charts import hidden
 from scenarios.render.page.drawing import Drawing, Scale, picture
 from scenarios.render.page.epsilons import epsilons
@@ -311,6 +313,25 @@ def test_the_strongest_finding_comes_first(written):
     words = re.findall(r'<span class="word \w+"><span aria-hidden="true">.</span>([^<]+)', page.source)
     assert words == ["unprotected", "unprotected", "consistent", "consistent", "no claim"]
     assert "2 of 4 audited privacy claims do not hold: 2 unprotected. The others: 2 consistent." in page.text
+    fewer = sample()
+    fewer["algorithms"].remove(
+        next(a for a in fewer["algorithms"] if (a.get("audit") or {}).get("verdict") == "consistent")
+    )
+    assert (
+        "2 of 3 audited privacy claims do not hold: 2 unprotected. The other one is consistent."
+        in written(fewer).text
+    )
+
+
+@pytest.mark.parametrize(
+    "commands", [(), ("",), ("-o audit.trials=2",), ("netsim witness w.json",), ("-o a=1", "netsim witness w")]
+)
+def test_how_steps_are_meant_is_said_where_there_are_such(written, monkeypatch, commands):
+    steps = [SimpleNamespace(words="do it", command=one) for one in commands]
+    monkeypatch.setattr(plain_words, "all_steps", lambda *_: steps)
+    text = written(sample()).text
+    assert ("Options are added to" in text) is any(one.startswith("-") for one in commands)
+    assert ("runs in this folder" in text) is any("witness" in one for one in commands)
 
 
 @pytest.mark.slow
