@@ -28,7 +28,7 @@ def test_a_variant_alone_is_its_scenario_without_what_belongs_to_all():
 def test_a_name_that_none_has_is_an_error_that_lists_them():
     with pytest.raises(ScenarioError, match="few, many"):
         alone(parse(TEXT), "most")
-    with pytest.raises(ScenarioError, match="it has no variants"):
+    with pytest.raises(ScenarioError, match="there are no variants"):
         alone(parse(TEXT[: TEXT.index("variants")]), "most")
 
 
