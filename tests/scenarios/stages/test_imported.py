@@ -314,7 +314,7 @@ FILES = {
         ":2: column 'x': missing: the algorithm sends 'x' in exchange 0 of agent 1; allowed: 'x', and no other value",
     ),
     "of packets, which is none": ("rows.pcapng", b"src,dst,w0,w1", (), "no pcapng file; allowed: a pcapng file of `"),
-    "of packets, which has none": ("rows.pcapng", b"", (), "has no row; allowed: a packet a row"),
+    "of packets, which has none": ("rows.pcapng", b"", (), "no pcapng file; allowed: a pcapng file of"),
     "with a map, and no columns": ("rows.pcapng", b"", MAP, "names a column of a text file; allowed: only with a fi"),
     "of columns, which is a text": ("rows.parquet", TEXT.encode(), (), "rows.parquet: neither a spool nor a transcr"),
 }  # fmt: skip
