@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -147,7 +147,7 @@ def _interrupt_main() -> None:
         _thread.interrupt_main()
 
 
-def _handlers() -> Mapping[int, _Handler]:
+def _handlers() -> dict[int, _Handler]:
     """Who handles each signal that stops a command; nobody in a thread that gets none, or where it is ignored."""
     if threading.current_thread() is not threading.main_thread():
         return {}
@@ -155,12 +155,28 @@ def _handlers() -> Mapping[int, _Handler]:
 
 
 @contextmanager
-def _handled(former: Mapping[int, _Handler], handler: _Handler) -> Generator[None]:
-    """Another handler in place of the former ones."""
+def _handled(former: dict[int, _Handler], handler: _Handler) -> Generator[None]:
+    """Another handler in place of the former ones.
+
+    Blocks may end in any order, as those of generators do that somebody still holds: one that ends before a later one
+    leaves its former handlers to that.
+    """
     for number in former:
         signal.signal(number, handler)
+    _ACTIVE.append(former)
     try:
         yield
     finally:
+        place = next(k for k, one in enumerate(_ACTIVE) if one is former)
+        later = _ACTIVE[place + 1 :]
+        del _ACTIVE[place]
         for number, one in former.items():
-            signal.signal(number, one)
+            above = next((other for other in later if number in other), None)
+            if above is None:
+                signal.signal(number, one)
+            else:
+                above[number] = one
+
+
+_ACTIVE: list[dict[int, _Handler]] = []
+"""Former handlers of the blocks that have not ended, in order."""

@@ -91,6 +91,21 @@ def test_another_error_in_a_destructor_is_told_as_before(capsys, monkeypatch):
     assert "ValueError: mine" in capsys.readouterr().err
 
 
+def test_blocks_may_end_in_any_order():
+    before = [signal.getsignal(number) for number in STOPS]
+
+    def held():
+        with stopped_once():
+            yield
+
+    first, second = held(), held()
+    next(first), next(second)
+    first.close()
+    assert [signal.getsignal(number) for number in STOPS] != before
+    second.close()
+    assert [signal.getsignal(number) for number in STOPS] == before
+
+
 def _spins():
     while True:
         pass
@@ -100,6 +115,14 @@ def _spins_on_whatever_comes():
     for _ in range(3):
         with suppress(BaseException):
             _spins()
+
+
+@pytest.fixture
+def heard():
+    """Ctrl-C as a program begins with it, whatever blocks of other tests are still held."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @dataclass(frozen=True)
@@ -117,6 +140,7 @@ class NeverWaits(Algorithm):
             self.work()
 
 
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("work", [_spins, _spins_on_whatever_comes, lambda: time.sleep(20)])
 def test_one_is_enough_for_an_agent_that_never_waits_and_what_there_is_is_kept(monkeypatch, work):
     monkeypatch.setattr(interrupts, "_UNHEARD", 0.05)
