@@ -32,7 +32,7 @@ from attacks.audit.loss_breakdown import LossBreakdown
 from attacks.audit.outside import inside_node, nothing_kept, nothing_of_data_kept
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
 from attacks.audit.private_coins import PrivateCoins, at_most, ends, first_unprotected
-from attacks.audit.proof import ANY_DATA, bound_at_door, bound_or_why
+from attacks.audit.proof import ANY_DATA, READ, bound_at_door, bound_or_why
 from attacks.audit.trained import Trained, noted, trained
 from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
 from attacks.audit.witness import Place, best, candidate
@@ -198,7 +198,8 @@ def _number(value: float) -> str:
 Task = tuple[int, int]
 """World and chunk."""
 MANY = 32
-"""Histories of private coins that are read at all doors, even where the pair's own says that nothing is proven."""
+"""Histories of private coins that are read where nothing can be proven any more, because the pair refutes the claim;
+and at other doors, because the pair's own bound is above it."""
 _WITNESSED = {True: BROKEN, False: (Verdict.UNPROTECTED,)}
 """Verdicts that a transcript shows, by whether all have one toss of the private coins that a replay may know."""
 _MOST = 0.9
@@ -535,7 +536,7 @@ class _Audit:
         that is more, it is none of the adjacency, and the bound has to be over any data."""
         bound: Bound | str = ""
         for adjacency in (self.claim.adjacency, ANY_DATA):
-            bound = bound_or_why(partial(self._bound_over, adjacency))
+            bound = bound_or_why(partial(self._bound_over, adjacency, lower))
             if isinstance(bound, str):
                 return None, bound
             if not exceeds(lower, bound.epsilon):
@@ -567,9 +568,11 @@ class _Audit:
             conditions=(*highest.conditions, f"agents {doors} were looked at in turn, and this is the highest bound"),
         )
 
-    def _bound_over(self, adjacency: Adjacency) -> Bound:
+    def _bound_over(self, adjacency: Adjacency, lower: float) -> Bound:
         samples = [self.look.simulate(world, WORST_CASE) for world in (0, 1)]
-        return bound_at_door(samples, self.pair.agent, adjacency, self.claim.delta, self.convexity)
+        claimed, delta = self.claim.epsilon, self.claim.delta
+        most = MANY if claimed is not None and exceeds(lower, claimed) else READ
+        return bound_at_door(samples, self.pair.agent, adjacency, delta, self.convexity, most)
 
     def _judged(
         self,

@@ -89,14 +89,16 @@ def bound_at_door(
     adjacency: Adjacency,
     delta: float,
     convexity: float | None = None,
+    most: int = READ,
 ) -> Bound:
     """The bound of ε(δ) for `agent`, seen at its door, from transcripts of both worlds (one replica of each
     sample is read). `convexity` is the least eigenvalue that any of its Hessians may have, None: not known.
 
-    You get an `AttackError` where there is no bound; it says which condition fails.
+    You get an `AttackError` where there is no bound; it says which condition fails. So it does where private coins
+    may fall in more than `most` ways.
     """
     ones = [one.replica(one.view.replicas - 1 if k else 0) for k, one in enumerate(samples)]
-    found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), READ))
+    found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), most))
     worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
     return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))), histories=len(found))
 

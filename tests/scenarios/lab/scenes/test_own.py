@@ -138,7 +138,7 @@ def test_randomness_of_ones_own_has_no_verdict() -> None:
     own = "x + __import__('numpy').random.default_rng().laplace(0, self.scale, x.shape)"
     found = scene.examine(SOUND.replace("node.privatize(x, Laplace(self.scale))", own))
     assert isinstance(found, Mistake)
-    assert "draws randomness outside its node" in found.says
+    assert "randomness that is not its node's" in found.says
 
 
 def test_an_agent_that_waits_for_ever_is_named() -> None:
