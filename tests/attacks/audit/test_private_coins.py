@@ -212,7 +212,7 @@ class TestPrivateCoins:
         assert "decide only whom it sends to" in " ".join(audit.bound.conditions)
 
 
-@pytest.mark.parametrize(("many", "epsilon", "others"), [(1, 0.1, False), (1, 9.0, True), (32, 0.1, True)])
+@pytest.mark.parametrize(("many", "epsilon", "others"), [(1, 0.5, False), (1, 9.0, True), (32, 0.5, True)])
 def test_many_histories_are_read_at_other_doors_where_that_may_prove_a_claim(monkeypatch, many, epsilon, others):
     monkeypatch.setattr(audit, "MANY", many)
     looked = []
