@@ -59,14 +59,20 @@ def test_what_is_counted_has_the_word_of_the_algorithm(unit):
     assert f"Cost of all releases of a{'n' * (unit[0] == 'a')} {unit[:-1]}" in chart.caption[0]
 
 
+def drawn(audit):
+    """The axes of the wide and of the narrow drawing of one audit."""
+    made = filled(AlgorithmResult, {"name": "plain", "audit": filled(AuditResult, audit)})
+    chart = epsilons([("plain", made)], "")
+    for drawing in (chart.drawing, chart.narrow):
+        FigureCanvasAgg(drawing.figure).draw()
+        yield from drawing.figure.axes
+
+
 @pytest.mark.parametrize(("lower", "label"), [(math.inf, "∞"), (0.385, "0.385 … ∞")])
 def test_an_infinite_epsilon_is_one_mark_and_an_open_interval_a_bar(lower, label):
     interval = {"lower": lower, "estimate": math.inf, "upper": math.inf}
     audit = {"verdict": "unprotected", "epsilon_exact": interval, "epsilon_audited": 4.04, "epsilon_claimed": None}
-    made = filled(AlgorithmResult, {"name": "plain", "audit": filled(AuditResult, audit)})
-    chart = epsilons([("plain", made)], "")
-    for drawing in (chart.drawing, chart.narrow):
-        (axes,) = drawing.figure.axes
+    for axes in drawn(audit):
         end = next(tick for tick in axes.xaxis.get_majorticklabels() if tick.get_text() == "∞").get_position()[0]
         bars = [one for one in axes.texts if getattr(one, "arrow_patch", None) and one.xy[1] == 2]
         marks = [
@@ -92,11 +98,7 @@ def test_an_infinite_epsilon_is_one_mark_and_an_open_interval_a_bar(lower, label
 def test_an_arrow_to_infinity_leaves_out_its_own_number(claimed, audited, lower, estimate):
     interval = {"lower": lower, "estimate": lower * estimate, "upper": math.inf}
     numbers = {"epsilon_exact": interval, "epsilon_audited": audited, "epsilon_claimed": claimed}
-    made = filled(AlgorithmResult, {"name": "plain", "audit": filled(AuditResult, numbers)})
-    chart = epsilons([("plain", made)], "")
-    for drawing in (chart.drawing, chart.narrow):
-        FigureCanvasAgg(drawing.figure).draw()
-        (axes,) = drawing.figure.axes
+    for axes in drawn(numbers):
         (text,) = (one for one in axes.texts if one.get_text() and one.get_position()[1] == 2)
         strokes = [
             (one.xyann[0], one.xy[0]) for one in axes.texts if getattr(one, "arrow_patch", None) and one.xy[1] == 2
@@ -115,11 +117,7 @@ def test_an_arrow_to_infinity_leaves_out_its_own_number(claimed, audited, lower,
 def test_no_number_lies_over_the_line_of_the_claim_or_outside(claimed, audited, lower, upper):
     interval = {"lower": lower, "estimate": lower, "upper": upper}
     numbers = {"epsilon_exact": interval, "epsilon_audited": audited, "epsilon_claimed": claimed}
-    made = filled(AlgorithmResult, {"name": "plain", "audit": filled(AuditResult, numbers)})
-    chart = epsilons([("plain", made)], "")
-    for drawing in (chart.drawing, chart.narrow):
-        FigureCanvasAgg(drawing.figure).draw()
-        (axes,) = drawing.figure.axes
+    for axes in drawn(numbers):
         at = axes.transData.transform((math.log10(claimed), 0))[0]
         for text in axes.texts:
             box = text.get_window_extent()
