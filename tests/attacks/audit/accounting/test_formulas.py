@@ -116,9 +116,15 @@ def test_nonsense_is_refused(call):
         call()
 
 
-def delta_from_losses(losses: np.ndarray, epsilon: float, confidence: float):
-    """The interval of δ(ε), of which `epsilon_from_losses` is the inverse."""
-    return mean_interval(-np.expm1(np.minimum(epsilon - losses, 0.0)), confidence)
+def delta_from_losses(losses: np.ndarray, epsilon: float, confidence: float) -> tuple[float, float]:
+    """The interval of δ(ε), of which `epsilon_from_losses` is the inverse.
+
+    Its lower end is a bet's, or a count's at an eighth of the error rate: losses above ε + 4 are ≥ 1 − e⁻⁴ each.
+    """
+    bet = mean_interval(-np.expm1(np.minimum(epsilon - losses, 0.0)), confidence)
+    far = int(np.count_nonzero(losses > epsilon + 4))
+    share = stats.beta.ppf((1 - confidence) / 16, far, losses.size - far + 1) if far else 0.0
+    return max(bet.lower, -math.expm1(-4) * share), bet.upper
 
 
 def gaussian_losses(mu: float, n: int, seed: int) -> np.ndarray:
@@ -192,13 +198,14 @@ finite_losses = st.lists(st.floats(-20, 20), min_size=1, max_size=50).map(np.arr
 
 
 @given(losses=finite_losses, delta=st.floats(1e-3, 0.5), shift=st.floats(0, 5))
+@example(losses=np.array([0.0] * 14 + [5.0] * 8), delta=0.125, shift=0.0)  # its lower end is a count's
 @settings(max_examples=60, deadline=None)
 def test_epsilon_interval_inverts_delta_and_rises_with_the_losses(losses, delta, shift):
     interval = epsilon_from_losses(losses, delta, 0.9)
     if 0 < interval.lower < math.inf:
-        assert delta_from_losses(losses, interval.lower, 0.9).lower >= delta * (1 - 1e-9)
+        assert delta_from_losses(losses, interval.lower, 0.9)[0] >= delta * (1 - 1e-9)
     if interval.upper < math.inf:
-        assert delta_from_losses(losses, interval.upper, 0.9).upper <= delta * (1 + 1e-9)
+        assert delta_from_losses(losses, interval.upper, 0.9)[1] <= delta * (1 + 1e-9)
     moved = epsilon_from_losses(losses + shift, delta, 0.9)
     assert moved.lower >= interval.lower - 1e-9
     assert moved.upper >= interval.upper - 1e-9
