@@ -386,19 +386,26 @@ def _thrown_away(kind: type) -> list[tuple[str, str, int, str]]:
     """Calls of a node's coroutines in the methods of somebody's own class that are statements of their own, without
     `await`: method, file, line, and what is called. Python only warns of these, at a time of its own. And private
     names of a node."""
-    found: list[tuple[str, str, int, str]] = []
-    for method in (value for one in kind.__mro__ for value in vars(one).values()):
-        code = getattr(method, "__code__", None)
-        if not isinstance(code, CodeType) or not is_own(code.co_filename):
-            continue
-        linecache.checkcache(code.co_filename)
-        with suppress(SyntaxError):
-            for one in ast.walk(ast.parse("".join(linecache.getlines(code.co_filename)))):
-                first = min(
-                    (by.lineno for by in getattr(one, "decorator_list", [])), default=getattr(one, "lineno", 0)
-                )
-                if isinstance(one, FUNCTIONS) and (one.name, first) == (code.co_name, code.co_firstlineno):
-                    found += [(code.co_name, code.co_filename, *call) for call in _bare_calls(one)]
+    methods = (getattr(value, "__code__", None) for one in kind.__mro__ for value in vars(one).values())
+    codes = [one for one in methods if isinstance(one, CodeType) and is_own(one.co_filename)]
+    written = {file: _functions_in(file) for file in {one.co_filename for one in codes}}
+    return [
+        (code.co_name, code.co_filename, *call)
+        for code in codes
+        for function in written[code.co_filename].get((code.co_name, code.co_firstlineno), [])
+        for call in _bare_calls(function)
+    ]
+
+
+def _functions_in(file: str) -> dict[tuple[str, int], list[ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Functions of a file by name and first line (that of a decorator, where there is one)."""
+    linecache.checkcache(file)
+    found: dict[tuple[str, int], list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
+    with suppress(SyntaxError):
+        for one in ast.walk(ast.parse("".join(linecache.getlines(file)))):
+            if isinstance(one, FUNCTIONS):
+                first = min((by.lineno for by in one.decorator_list), default=one.lineno)
+                found.setdefault((one.name, first), []).append(one)
     return found
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from enum import Enum, EnumType
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from types import (
     CodeType,
@@ -44,6 +44,8 @@ _MOST_BYTES = 2**24
 """Arrays that are larger are not compared, nor emptied."""
 _PARTS = 8
 """Parts of a container that are emptied by themselves."""
+_READ = 4096
+"""Pieces of code whose names are kept, once read."""
 _FLAT = bytearray | array  # pyright: ignore[reportMissingTypeArgument]
 _ATOMS = frozenset([bool, int, float, complex, str, bytes, type(None)])
 _HOLDERS = SimpleNamespace, threading.local, UserDict, UserList, ChainMap, WeakKeyDictionary, WeakValueDictionary
@@ -297,9 +299,8 @@ class _Found(NamedTuple):
             return
         self.seen.add(function)
         code, own, at = function.__code__, vars(function), function.__module__
-        names, place = list(dict.fromkeys(_names_of(code))), f"{at}.{function.__name__}"
-        stored = {*_names_of(code, "STORE_GLOBAL"), *_names_of(code, "STORE_ATTR")}
-        self.add_named(at, function.__globals__, names, stored, set())
+        used, place = _names_in(code), f"{at}.{function.__name__}"
+        self.add_named(at, function.__globals__, list(used), {name for name in used if used[name]}, set())
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             self.add(
                 f"{at}.{name}",
@@ -358,12 +359,11 @@ def of_library(value: Any) -> bool:
     return package in OURS or (name != "__main__" and builtin)
 
 
-def _names_of(code: CodeType, operation: str | None = None) -> Iterator[str]:
-    """Names that code, or code within it, uses; of which it does this."""
-    if operation is None:
-        yield from code.co_names
-    else:
-        yield from (str(one.argval) for one in dis.get_instructions(code) if one.opname == operation)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names_of(constant, operation)
+@lru_cache(_READ)
+def _names_in(code: CodeType) -> dict[str, bool]:
+    """Names that code, or code within it, uses, and whether it stores something there."""
+    stored = {one.argval for one in dis.get_instructions(code) if one.opname in ("STORE_GLOBAL", "STORE_ATTR")}
+    found = {name: name in stored for name in code.co_names}
+    for inner in (_names_in(constant) for constant in code.co_consts if isinstance(constant, CodeType)):
+        found |= {name: stores or found.get(name, False) for name, stores in inner.items()}
+    return found
