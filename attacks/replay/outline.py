@@ -54,18 +54,11 @@ class _Outliner(RecordedNode):
 
     def outline(self) -> Outline:
         """What the code sends until it ends, or cannot go on."""
-        coroutine, complete = self._algorithm.run(self), False
         try:
             with np.errstate(all="ignore"):
-                coroutine.send(None)
-        except StopIteration:
-            complete = True
-        except EndOfRecord:
-            complete = self._ended
+                complete = self._run() or self._ended
         except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError):  # of code at made-up numbers
-            pass
-        finally:
-            coroutine.close()
+            complete = False
         return Outline(self._found, complete)
 
     @property

@@ -106,6 +106,12 @@ class RecordedNode(ABC):
 
     def read(self) -> None:
         """Run the agent's code to the end of the record."""
+        self._run()
+        if self._unsent and self.departure is None:
+            self._depart(f"does not send {self._unsent} of the messages that were sent")
+
+    def _run(self) -> bool:
+        """Run the agent's code until it ends, or the record does: whether it was the code."""
         awaited = (
             f"agent {self.id} awaited something that is not the port's: an algorithm reaches the world through "
             "its node only, or it cannot be replayed"
@@ -113,10 +119,8 @@ class RecordedNode(ABC):
         coroutine = self._algorithm.run(self)
         try:
             coroutine.send(None)
-        except (StopIteration, EndOfRecord):
-            if self._unsent and self.departure is None:
-                self._depart(f"does not send {self._unsent} of the messages that were sent")
-            return
+        except (StopIteration, EndOfRecord) as end:
+            return isinstance(end, StopIteration)
         except SystemExit as error:
             raise not_an_exit(error) from None
         except RuntimeError as error:
