@@ -12,8 +12,9 @@ The deviation test: replays with the agent's own objective and with one whose gr
 t, by D_t: what its private data add to the value beneath the noise. A program with another step, or another bound on
 its gradients, sends value + θ D_t + noise with a θ ≠ 0. D_t and the value depend only on what was seen before release
 t, so that for each θ the product over t of p(observed | value + θ D_t) / p(observed | value) is a martingale of mean
-1 where the program is faithful, and so is the mean M over some θ. Hence P(M ≥ 1/α) ≤ α, whatever the number of releases
-(Ville 1939). The power is computed on what was seen: noise is drawn again around value + θ D_t by each release's law.
+1 where the program is faithful, and so is the mean M over some θ. Hence P(M ≥ 1/α) ≤ α, whatever the number of
+releases (Ville 1939). The power is computed on what was seen: noise is drawn again around value + θ D_t by each
+release's law.
 """
 
 from bisect import bisect_left
