@@ -425,7 +425,7 @@ def _views(
             bars.begin(f"{subject.spec.name}: exact ε of views", 1)
             try:
                 found, _ = price_views(
-                    subject.simulation, spec, after, experiment.adjacency, subject.delta, progress=bars
+                    subject.simulation, spec, after, experiment.adjacency, subject.price_delta, progress=bars
                 )
             except AttackError as error:
                 raise _unpriced(experiment, subject, error, named) from error

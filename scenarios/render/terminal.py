@@ -324,7 +324,7 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
         problems.print(done, highlight=False, soft_wrap=True)
     words = [brief(str(error)) if said is None else said]
     if said is None and isinstance(error, ScenarioError):
-        words = [one.sentence() for one in error.each()]
+        words = [one.sentence(as_file=True) for one in error.each()]
     if said is None and isinstance(error, AttributeError):
         words = [words[0] + meant(error.name or "", dir(error.obj))]
     lines = [f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(visible(one))}" for one in words]

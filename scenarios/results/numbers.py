@@ -1,9 +1,10 @@
 """Numbers as people read them: significant digits, commas between thousands, ∞, powers of ten, a dash for none."""
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Protocol, cast
+from collections.abc import Iterable
+from typing import Protocol
 
+from netsim.errors import written
 from netsim.shown import MISSING, known, show, ten_to
 
 NARROW_SPACE = "\u202f"
@@ -88,12 +89,5 @@ def percent(share: float | None) -> str:
 
 
 def setting(value: object) -> str:
-    """A value of a scenario as its file has it: {name: mnist, records: 100}, [1, 2], true, null."""
-    if isinstance(value, Mapping):
-        pairs = cast("Mapping[str, object]", value).items()
-        return "{" + ", ".join(f"{key}: {setting(one)}" for key, one in pairs) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(setting, cast("list[object]", value))) + "]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "null" if value is None else str(value)
+    """A value of a scenario as its file has it: {name: mnist, records: 100}, [1, 2], true, null; text as it is."""
+    return value if isinstance(value, str) else written(value, whole=True)
