@@ -16,7 +16,7 @@ from scenarios.results import curves, findings
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import Entry
-from scenarios.results.numbers import MISSING, at_least, exact, plural, show
+from scenarios.results.numbers import MISSING, at_least, exact, plural, show, show_epsilon
 from scenarios.results.tree import AlgorithmResult, Results, VariantResult
 
 COLOURS = {
@@ -122,7 +122,7 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
             continue
         others = [("before", one) for one in entry.audit.earlier] + [("since", one) for one in entry.audit.later]
         for when, one in others:
-            proven = MISSING if one.epsilon_audited is None else f"≥ {show(one.epsilon_audited)}"
+            proven = MISSING if one.epsilon_audited is None else f"≥ {show_epsilon(one.epsilon_audited)}"
             line(
                 f"{entry.name}, audited {when} (draw {one.draw}): {one.verdict or 'refused'}, ε audited {proven} "
                 f"with {one.trials or 0:,} transcripts at {one.confidence:.6g}.",
