@@ -235,10 +235,10 @@ def print_recorded_attack(reports: Sequence[AttackReport]) -> None:
             line(f"  {one.refused}")
             continue
         several = "first replica" if one.replicas == 1 else f"{one.replicas} replicas"
-        line(f"  {one.rows:,} rows captured ({several}): {one.transcript}", whole=True)
+        line(f"  {plural(one.rows or 0, 'row')} captured ({several}): {one.transcript}", whole=True)
         if one.gradients is not None:
             line(f"  {_gradients(one.gradients)}")
-            if one.gradients.estimates is not None and not one.gradients.refused:
+            if one.gradients.estimates is not None and one.gradients.estimated and not one.gradients.refused:
                 line(f"  Estimates: {one.gradients.estimates}", whole=True)
         if one.truth is not None:
             why = one.truth.why_not
@@ -262,9 +262,11 @@ def _gradients(found: KeptGradients) -> str:
     if found.refused:
         return f"No gradient was inferred: {found.refused}"
     if found.queries is None:
+        if not found.estimated:
+            return "No gradient is estimated: the messages captured are too few to tell one of any agent."
         silent = (found.inferred or ()).count(0)
-        of = f", of {silent} agents none" if silent else ""
-        return f"{found.estimated:,} gradients estimated, {found.exact:,} of them exactly{of}."
+        of = f", of {plural(silent, 'agent')} none" if silent else ""
+        return f"{plural(found.estimated, 'gradient')} estimated, {found.exact:,} of them exactly{of}."
     error = f"relative error: median {show(found.median)}, worst {show(found.worst)}"
     public = f"({show(found.baseline)} for who knows only the public quadratic term)"
     return f"{found.estimated:,} of {found.queries:,} private gradients estimated; {error} {public}."
