@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
@@ -54,7 +53,7 @@ def coloured(entry: Entry) -> str:
 def epsilon_columns(entries: Sequence[Entry]) -> list[Column]:
     """The three epsilons; what is claimed is left out last where there is no room."""
     audits = [one.audit for one in entries]
-    claimed = [show(findings.claimed(one)) for one in entries]
+    claimed = [show_epsilon(findings.claimed(one)) for one in entries]
     found = [exact(getattr(audit, "epsilon_exact", None)) for audit in audits]
     proven = [at_least(getattr(audit, "epsilon_audited", None)) for audit in audits]
     heads = (("ε claimed", claimed, 5), ("ε exact", found, 4), ("ε audited", proven, 3))
@@ -273,12 +272,7 @@ def _gradients(found: KeptGradients) -> str:
 
 
 def _print_records(found: KeptRecords) -> None:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in ("attack on records", "verdict"):
-        table.add_column(name, overflow="fold")
-    for name in ("skill", "MSE"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("rebuilt", no_wrap=True)
+    rows: list[tuple[str, ...]] = []
     refused: list[str] = []
     for one in found.attacks:
         if one.refused:
@@ -287,8 +281,13 @@ def _print_records(found: KeptRecords) -> None:
         own = ", ".join(f"{count} × {name}" for name, count in (one.seen or {}).items())
         verdict = one.verdict or (f"by itself: {own}" if own else "not scored")
         hits = MISSING if one.success is None else f"{one.success.count} of {one.success.of}"
-        table.add_row(escape(one.attack), verdict, show(one.skill), show(one.mse), hits)
-    if table.row_count:
-        console.print(table)
+        rows.append((escape(one.attack), escape(verdict), show(one.skill), show(one.mse), hits))
+    if rows:
+        heads = (("attack on records", 0), ("verdict", 0), ("skill", 3), ("MSE", 1), ("rebuilt", 2))
+        columns = [
+            Column(head, cells, right=head in ("skill", "MSE"), whole=rank > 0, spared=rank)
+            for (head, rank), cells in zip(heads, zip(*rows, strict=True), strict=True)
+        ]
+        console.print(fitted(columns, console))
     for text in [*refused, *filter(None, (found.sentence, found.records and f"Records: {found.records}"))]:
         line(f"  {text}")
