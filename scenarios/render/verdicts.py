@@ -80,7 +80,8 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
         grid = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         grid.add_column(style="dim", no_wrap=True)
         grid.add_column()
-        agents = ", ".join(f"{i} {name}" for i, name in enumerate(console.agents))
+        between = "; " if any("," in name for name in console.agents) else ", "
+        agents = between.join(f"{i} {name}" for i, name in enumerate(console.agents))
         named = [("agents", agents)] if agents else []
         for term, text in [("network", results.network.name), *named, *results.network.settings]:
             grid.add_row(escape(term), escape(text))
