@@ -10,16 +10,22 @@ from pathlib import PurePath
 
 
 class _Written(reprlib.Repr):
-    """Values in brief, as a file has them."""
+    """Values in brief, as a file has them: YAML, or JSON, whose texts are never `bare`."""
+
+    bare = True
 
     def repr_str(self, x: str, level: int) -> str:
         cut = x if len(x) <= self.maxstring else f"{x[: self.maxstring // 2]}…{x[-self.maxstring // 3 :]}"
-        return cut if level < self.maxlevel and _BARE.fullmatch(cut) and cut.lower() not in _NO_TEXT else repr(cut)
+        return (
+            cut
+            if self.bare and level < self.maxlevel and _BARE.fullmatch(cut) and cut.lower() not in _NO_TEXT
+            else repr(cut)
+        )
 
     def repr_dict(self, x: "dict[object, object]", level: int) -> str:
         if level <= 0 < len(x):
             return "{…}"
-        few = [f"{key}: {self.repr1(x[key], level - 1)}" for key in [*x][: self.maxdict]]
+        few = [f"{key if self.bare else repr(key)}: {self.repr1(x[key], level - 1)}" for key in [*x][: self.maxdict]]
         return "{" + ", ".join(few + ["…"] * (len(x) > len(few))) + "}"
 
     def repr_list(self, x: "Sequence[object]", level: int) -> str:
@@ -57,8 +63,9 @@ def _readable(value: object) -> object:
     return getattr(value, "tolist", lambda: value)()
 
 
-_SHORT, _WRITTEN, _WHOLE = reprlib.Repr(), _Written(), _Written()
-for _one in (_SHORT, _WRITTEN):
+_SHORT, _WRITTEN, _JSON, _WHOLE = reprlib.Repr(), _Written(), _Written(), _Written()
+_JSON.bare = False
+for _one in (_SHORT, _WRITTEN, _JSON):
     _one.maxlevel, _one.maxstring, _one.maxother = 2, 80, 80
 _WHOLE.maxlevel, _WHOLE.maxdict, _WHOLE.maxlist, _WHOLE.maxstring, _WHOLE.maxother = 50, *4 * (10**6,)
 QUOTED = 200
@@ -80,9 +87,11 @@ def pythons(text: str) -> str:
     return _OF_NUMPY.sub(r"\1\2", text) if "np." in text else text
 
 
-def written(value: object, *, whole: bool = False) -> str:
-    """A value, in brief or `whole`, as a file has it: true, null, {kind: uniform}, [1, 2]; text alone in quotes."""
-    return pythons((_WHOLE if whole else _WRITTEN).repr(_readable(value)))
+def written(value: object, *, whole: bool = False, file: str = "") -> str:
+    """A value, in brief or `whole`, as a YAML `file` has it, or one of JSON: true, null, {kind: uniform}, [1, 2]; text
+    alone in quotes."""
+    brief_ = _JSON if file.endswith((".json", ".jsonl")) else _WRITTEN
+    return pythons((_WHOLE if whole else brief_).repr(_readable(value)))
 
 
 def short(value: object) -> bool | int | float | str | None:
@@ -184,7 +193,7 @@ class ScenarioError(NetsimError):
             return f"{place}{said}"
         absent = self.value is None and self.problem.startswith("missing")
         as_file = not self.file.endswith(".py") if self.file else as_file or self.field.startswith("-")
-        value = written(self.value) if as_file else pythons(_SHORT.repr(_readable(self.value)))
+        value = written(self.value, file=self.file or "") if as_file else pythons(_SHORT.repr(_readable(self.value)))
         return f"{place}{brief(self.field)}{'' if absent else f' = {value}'}: {said}"
 
     def each(self) -> "tuple[ScenarioError, ...]":
