@@ -88,8 +88,8 @@ def pythons(text: str) -> str:
 
 
 def written(value: object, *, whole: bool = False, file: str = "") -> str:
-    """A value, in brief or `whole`, as a YAML `file` has it, or one of JSON: true, null, {kind: uniform}, [1, 2]; text
-    alone in quotes."""
+    """A value, in brief or `whole`, as a `file` of YAML has it, or of JSON: true, null, {kind: uniform}, [1, 2]; text
+    alone is in quotes."""
     brief_ = _JSON if file.endswith((".json", ".jsonl")) else _WRITTEN
     return pythons((_WHOLE if whole else brief_).repr(_readable(value)))
 

@@ -328,7 +328,7 @@ def _client(address: str) -> Any:
 
 def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str]) -> None:
     from scenarios.render.terminal import Column, leaves, stacked
-    from scenarios.results.numbers import MISSING, setting, show
+    from scenarios.results.numbers import MISSING, setting, show, show_epsilon
 
     ordered = sorted(found.results, key=lambda one: one.point)
     rows = [{**dict(_inside(one.fields)), **row} for one in ordered for row in one.rows]
@@ -337,8 +337,10 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
     several = list(dict.fromkeys(row.get("algorithm") for row in rows))
     shown = [name for name in HEADS if any(row.get(name) is not None for row in rows)]
 
-    def cell(value: object) -> str:
-        return show(value) if isinstance(value, float) else MISSING if value is None else escape(setting(value))
+    def cell(value: object, name: str = "") -> str:
+        if isinstance(value, float):
+            return show_epsilon(value) if name.startswith("epsilon") else show(value)
+        return MISSING if value is None else escape(setting(value))
 
     heads = list(zip(fields, leaves(fields, algorithms), strict=True))
     heads = [one for one in heads if len({cell(row.get(one[0])) for row in rows}) > 1] or heads[:1]
@@ -346,10 +348,11 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
         own = [row for row in rows if row.get("algorithm") == algorithm][: MOST // len(several)]
 
         def column(name: str, head: str, own: list[dict[str, object]] = own, **how: Any) -> Column:
-            return Column(head, [cell(row.get(name)) for row in own], **how)
+            numbers = all(isinstance(row.get(name), int | float | None) for row in own)
+            return Column(head, [cell(row.get(name), name) for row in own], right=numbers, **how)
 
         columns = [
-            column("point", "point", right=True, whole=True),
+            column("point", "point", whole=True),
             *(column(name, head) for name, head in heads),
             *(column(name, HEADS[name], whole=True) for name in shown),
         ]
