@@ -77,13 +77,17 @@ _OF_NUMPY = re.compile(r"\bnp\.(?:(?:float|int|uint|complex|bool|str|longdouble)
 """A number or text as NumPy writes it: np.float64(0.5)."""
 
 
+_CLASS = re.compile(r"<class '(?:[^'.]*\.)*([^'.]*)'>")
+
+
 def brief(text: str) -> str:
     """A message with texts in quotes, and words without a space, cut at `QUOTED` characters."""
     return _LONG.sub(lambda found: found[0][: QUOTED + 1] + "…", text)
 
 
 def pythons(text: str) -> str:
-    """A message in which a number of NumPy's is written as Python's."""
+    """A message in which a number of NumPy's is written as Python's, and a class by its name."""
+    text = _CLASS.sub(r"\1", text) if "<class" in text else text
     return _OF_NUMPY.sub(r"\1\2", text) if "np." in text else text
 
 

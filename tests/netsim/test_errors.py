@@ -42,6 +42,11 @@ def test_numbers_of_numpys_read_as_pythons(made, says):
     assert str(caught.value).startswith(says)
 
 
+def test_a_class_reads_as_its_name():
+    assert str(NetsimError("mutable default <class 'dict'>")) == "mutable default dict"
+    assert str(ScenarioError("a", 1, "a <class 'netsim.node.Node'>")) == "a = 1: a Node"
+
+
 @pytest.mark.parametrize("value", [np.float64(1.5), (np.float64(1.5),), {"a": np.bool_(True)}, np.str_("a")])
 def test_so_do_those_inside_others(value):
     assert "np." not in str(ScenarioError("field", value, f"{value!r} is wrong", "less"))
