@@ -8,8 +8,66 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-_SHORT = reprlib.Repr()
-_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
+
+class _Written(reprlib.Repr):
+    """Values in brief, as a file has them: YAML, or JSON, whose texts are never `bare`."""
+
+    bare = True
+
+    def repr_str(self, x: str, level: int) -> str:
+        cut = x if len(x) <= self.maxstring else f"{x[: self.maxstring // 2]}…{x[-self.maxstring // 3 :]}"
+        return (
+            cut
+            if self.bare and level < self.maxlevel and _BARE.fullmatch(cut) and cut.lower() not in _NO_TEXT
+            else repr(cut)
+        )
+
+    def repr_dict(self, x: "dict[object, object]", level: int) -> str:
+        if level <= 0 < len(x):
+            return "{…}"
+        few = [f"{key if self.bare else repr(key)}: {self.repr1(x[key], level - 1)}" for key in [*x][: self.maxdict]]
+        return "{" + ", ".join(few + ["…"] * (len(x) > len(few))) + "}"
+
+    def repr_list(self, x: "Sequence[object]", level: int) -> str:
+        if level <= 0 < len(x):
+            return "[…]"
+        few = [self.repr1(one, level - 1) for one in x[: self.maxlist]]
+        return "[" + ", ".join(few + ["…"] * (len(x) > len(few))) + "]"
+
+    def repr_tuple(self, x: "tuple[object, ...]", level: int) -> str:
+        return self.repr_list(x, level)
+
+    def repr_bool(self, x: bool, level: int) -> str:  # noqa: ARG002
+        return str(x).lower()
+
+    def repr_NoneType(self, x: None, level: int) -> str:  # noqa: ARG002, N802
+        return "null"
+
+    def repr_instance(self, x: object, level: int) -> str:
+        if (text := _readable(x)) is not x:
+            return self.repr1(text, level)
+        return super().repr_instance(x, level)
+
+
+_BARE = re.compile(r"[^\W\d](?:[\w.\-/ ]*[\w.\-/])?")
+_NO_TEXT = ("true", "false", "null", "yes", "no", "on", "off")
+"""Words that are no text in a file, or were none in older ones."""
+
+
+def _readable(value: object) -> object:
+    """A path as text, a class by its name, arrays and numbers of NumPy's as plain ones; any other value as it is."""
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, type):
+        return value.__name__
+    return getattr(value, "tolist", lambda: value)()
+
+
+_SHORT, _WRITTEN, _JSON, _WHOLE = reprlib.Repr(), _Written(), _Written(), _Written()
+_JSON.bare = False
+for _one in (_SHORT, _WRITTEN, _JSON):
+    _one.maxlevel, _one.maxstring, _one.maxother = 2, 80, 80
+_WHOLE.maxlevel, _WHOLE.maxdict, _WHOLE.maxlist, _WHOLE.maxstring, _WHOLE.maxother = 50, *4 * (10**6,)
 QUOTED = 200
 """Characters of somebody else's text that an error repeats at most."""
 _QUOTATION = rf"(?<![^\s=(\[:,])(?P<quote>['\"])(?:(?!(?P=quote)).){{{QUOTED},}}(?P=quote)"
@@ -19,21 +77,32 @@ _OF_NUMPY = re.compile(r"\bnp\.(?:(?:float|int|uint|complex|bool|str|longdouble)
 """A number or text as NumPy writes it: np.float64(0.5)."""
 
 
+_CLASS = re.compile(r"<class '(?:[^'.]*\.)*([^'.]*)'>")
+
+
 def brief(text: str) -> str:
     """A message with texts in quotes, and words without a space, cut at `QUOTED` characters."""
     return _LONG.sub(lambda found: found[0][: QUOTED + 1] + "…", text)
 
 
 def pythons(text: str) -> str:
-    """A message in which a number of NumPy's is written as Python's."""
+    """A message in which a number of NumPy's is written as Python's, and a class by its name."""
+    text = _CLASS.sub(r"\1", text) if "<class" in text else text
     return _OF_NUMPY.sub(r"\1\2", text) if "np." in text else text
+
+
+def written(value: object, *, whole: bool = False, file: str = "") -> str:
+    """A value, in brief or `whole`, as a `file` of YAML has it, or of JSON: true, null, {kind: uniform}, [1, 2]; text
+    alone is in quotes."""
+    brief_ = _JSON if file.endswith((".json", ".jsonl")) else _WRITTEN
+    return pythons((_WHOLE if whole else brief_).repr(_readable(value)))
 
 
 def short(value: object) -> bool | int | float | str | None:
     """A value as a document has it that repeats little of somebody else's: a long text or a tree in brief."""
     if isinstance(value, str):
         return value if len(value) <= QUOTED else value[:QUOTED] + "…"
-    return value if isinstance(value, bool | int | float | None) else _SHORT.repr(value)
+    return value if isinstance(value, bool | int | float | None) else written(value)
 
 
 def meant(written: str, known: Iterable[str]) -> str:
@@ -119,16 +188,17 @@ class ScenarioError(NetsimError):
     def __str__(self) -> str:
         return "\n".join(one.sentence() for one in self.each())
 
-    def sentence(self) -> str:
-        """This one mistake, in a line."""
+    def sentence(self, *, as_file: bool = False) -> str:
+        """This one mistake, in a line; its value as the file or the command line has it in which it stands; in no
+        file `as_file`, or as Python has it."""
         place = f"{self.file}{'' if self.line is None else f':{self.line}'}: " if self.file else ""
         said = brief(pythons(f"{self.problem}; allowed: {self.allowed}" if self.allowed else self.problem))
         if place and self.field == "file" and self.value == self.file:
             return f"{place}{said}"
         absent = self.value is None and self.problem.startswith("missing")
-        value: object = getattr(self.value, "tolist", lambda: self.value)()  # a number of NumPy's reads as Python's
-        value = str(value) if isinstance(value, PurePath) else value
-        return f"{place}{brief(self.field)}{'' if absent else f' = {pythons(_SHORT.repr(value))}'}: {said}"
+        as_file = not self.file.endswith(".py") if self.file else as_file or self.field.startswith("-")
+        value = written(self.value, file=self.file or "") if as_file else pythons(_SHORT.repr(_readable(self.value)))
+        return f"{place}{brief(self.field)}{'' if absent else f' = {value}'}: {said}"
 
     def each(self) -> "tuple[ScenarioError, ...]":
         """This mistake and all others that were found with it, each by itself."""

@@ -14,7 +14,7 @@ under a hypothesis about the private data. Five rules make that work:
 """
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, Protocol, cast
@@ -38,6 +38,10 @@ WORD = 1 << 32
 LOW = WORD - 1
 
 
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, sorted(names))) or "nothing"
+
+
 class Exchange:
     """The values of one exchange: one message from each neighbor, and what I sent."""
 
@@ -59,7 +63,7 @@ class Exchange:
             why = ": agents that began anew or took another branch are at other ones"
             raise ProtocolError(
                 f"agent {self._node.id} wants {name!r} of exchange {self._sent.number}, in which agent {other} sent "
-                f"{sorted(message.values)}{why if name in self._sent.values else ''}"
+                f"{_listed(message.values)}{why if name in self._sent.values else ''}"
             ) from None
 
     def __getitem__(self, name: str) -> dict[int, Array]:
@@ -77,7 +81,7 @@ class Exchange:
         except KeyError:
             raise ProtocolError(
                 f"agent {self._node.id} wants its own {name!r} of exchange {self._sent.number}, in which it sent "
-                f"{sorted(self._sent.values)}"
+                f"{_listed(self._sent.values)}"
             ) from None
 
     def mix(self, name: str) -> Array:

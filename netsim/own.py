@@ -302,7 +302,8 @@ def _unsuited(node: Node, name: str, given: Sequence[tuple[inspect.Parameter, ob
         try:
             expect(value, one.name, hints[one.name])
         except ScenarioError as error:
-            return f"{one.name} {error.problem}; allowed: {error.allowed}"
+            problem = "is None" if value is None else error.problem
+            return f"{one.name} {problem}; allowed: {error.allowed}"
         shape = node.replicas, node.dimension
         if isinstance(value, np.ndarray) and value.shape != shape:  # pyright: ignore[reportUnknownMemberType]
             return f"(replicas, dimension) = {shape}"
@@ -323,7 +324,7 @@ def _described(value: object) -> str:
     shape = getattr(value, "shape", None)
     if shape is not None and not isinstance(value, type):
         return f"of type {getattr(value, 'dtype', '')} and shape {shape}"
-    return f"({what(value)})" if value is None or inspect.iscoroutine(value) else f"= {reprlib.repr(value)}"
+    return f"({what(value)})" if inspect.iscoroutine(value) else f"= {reprlib.repr(value)}"
 
 
 # ── a forgotten `await` ─────────────────────────────────────────────────────────────────────────────────

@@ -34,6 +34,15 @@ def show(value: float | None, digits: int = 3) -> str:
     return power if mantissa == "1" else f"{mantissa} × {power}"
 
 
+def show_epsilon(value: float | None, beside: float | None = None) -> str:
+    """An ε or a loss, to four digits in sentences, tables and drawings alike; to more only where these do not tell it
+    from the one `beside` it."""
+    digits = 4
+    while beside is not None and value != beside and digits < 17 and show(value, digits) == show(beside, digits):
+        digits += 1
+    return show(value, digits)
+
+
 def ten_to(exponent: int) -> str:
     """10 to the exponent."""
     return "10" + str(exponent).translate(_SUPERSCRIPTS)

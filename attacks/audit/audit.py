@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 
@@ -269,6 +270,7 @@ def audit(
     train: bool | None = False,
     convexity: float | None = None,
     doors: Mapping[int, Callable[[Adjacency], Bound]] = MappingProxyType({}),
+    step: Literal["round", "activation"] = "activation",
 ) -> AuditResult:
     """Audit `claim` on one pair with at least `trials` transcripts of each world, `chunk` at a time.
 
@@ -291,7 +293,8 @@ def audit(
 
     Where nothing refutes the claim a bound over all pairs of its adjacency is looked for (`attacks.audit.proof`);
     `convexity` is the least eigenvalue that a Hessian of any of them may have, None: not known. Where the claim is
-    about other agents, too, `doors` has the bounds at theirs, and all have to be within the claim.
+    about other agents, too, `doors` has the bounds at theirs, and all have to be within the claim. `step`: what the
+    algorithm counts (`Algorithm.unit`).
 
     Raises `PrivacyError` if a self-check fails: then there is no verdict; for `train` with `stop`; and without a
     claim, which is the value of `Algorithm.claim` where nothing is claimed.
@@ -317,7 +320,7 @@ def audit(
         if train is None:
             train, blind = (False, False) if stop else _hides(simulate, pair)
         look = _Look(simulate, pair, infer, train, claimed=claim.epsilon)
-        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors)
+        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors, step)
         under_way.gather(chunks, jobs, progress)
         return under_way.result(early=under_way.chunks < chunks)
 
@@ -343,7 +346,9 @@ class _Audit:
         convexity: float | None,
         blind: bool,
         doors: Mapping[int, Callable[[Adjacency], Bound]],
+        step: Literal["round", "activation"],
     ) -> None:
+        self.step = step
         self.kept, self.look, self.pair, self.claim = kept, look, look.pair, claim
         self.confidence, self.rng, self.stop, self.convexity = confidence, rng, stop, convexity
         self.blind, self.doors = blind, doors
@@ -608,7 +613,13 @@ class _Audit:
                 audited=game if one_toss else None,
                 anytime=anytime if one_toss and self.stop else None,
                 not_judged=_not_judged(
-                    judged, self.claim.epsilon, self.claim.delta == 0, self._hidden, self._unsent, bound
+                    judged,
+                    self.claim.epsilon,
+                    self.claim.delta == 0,
+                    self._hidden,
+                    self._unsent,
+                    bound,
+                    step=self.step,
                 ),
                 change_used=self.pair.change_used,
                 doubt=self.pair.doubt,
@@ -630,7 +641,7 @@ class _Audit:
         part = self.kept.get(0, 0).explained
         some = (r for r, sent in zip(part.details.released, part.sent_in, strict=False) if math.isinf(sent))
         first = next(some, None)
-        return "" if first is None else f" (the first has {first.mechanism} noise, {first})"
+        return "" if first is None else f" (the first has {first.mechanism} noise, {first.place(self.step)})"
 
     @property
     def _other_scale(self) -> str:
@@ -711,6 +722,8 @@ def _not_judged(
     hidden: str,
     unsent: bool,
     bound: Bound | None = None,
+    *,
+    step: str = "activation",
 ) -> str | None:
     """Reason why the claim may not be called consistent, if something was not judged, or only from above.
 
@@ -724,7 +737,7 @@ def _not_judged(
         if e.silent:
             return "the agent sent nothing"
         if e.unreliable_from is not None:
-            return f"from activation {e.unreliable_from} on some noise is below the rounding of the values it covers"
+            return f"from {step} {e.unreliable_from} on some noise is below the rounding of the values it covers"
         if e.uncovered is not None and not e.unprotected and math.isinf(e.epsilon.upper):
             share = f"{show(e.leaks, 2)} of the transcripts" if e.leaks else "one whose noise was aimed"
             return f"{e.uncovered}, in {share}: whether that is above δ is not proven"
@@ -735,12 +748,12 @@ def _not_judged(
         )
         if math.isfinite(e.granted_from) and not bounded and unsent:
             return (
-                f"what `privatize` returned in activation {e.granted_from:.0f}, the last, is not sent, and of that "
+                f"what `privatize` returned in {step} {e.granted_from:.0f}, the last, is not sent, and of that "
                 "only the upper end of the exact ε is known. A walk ends at `estimate`: call it last, after the send"
             )
         if math.isfinite(e.granted_from) and not bounded:
             return (
-                f"from activation {e.granted_from:.0f} on what `privatize` returned is sent inside something else, "
+                f"from {step} {e.granted_from:.0f} on what `privatize` returned is sent inside something else, "
                 f"or not at all{hidden}, and of that only the upper end of the exact ε is known. Send what it "
                 "returned, or a number of which it comes out (x − step times it, no sum or `np.where` of it), and go "
                 "on with what was sent; with a codec, one that knows the law of its codes"

@@ -18,7 +18,7 @@ from attacks.audit.loss.comparison import Sample
 from netsim.adversary import Adversary, AdversaryView, PublicKnowledge
 from netsim.arrays import Array
 from netsim.codecs import Dither
-from netsim.errors import TranscriptError, brief, short
+from netsim.errors import TranscriptError, brief, written
 from netsim.randomness import SharedNoise
 from netsim.transcript import Transcript
 from netsim.transcript.message import DoorEvent, Kind, Record
@@ -230,7 +230,7 @@ def _whole(tree: object, where: str) -> int:
 
 
 def _wrong(where: str, value: object, wanted: str) -> TranscriptError:
-    shown = repr(value)
+    shown = written(value)
     return TranscriptError(f"{where} = {shown if len(shown) < 60 else shown[:56] + ' …'}: not {wanted}")
 
 
@@ -349,5 +349,5 @@ def differences(stored: object, found: object, where: str = "") -> Iterator[str]
         else:
             same = stored == found
         if not same:
-            one, other = (f"{value:.10g}" if isinstance(value, float) else str(short(value)) for value in pair)
+            one, other = (f"{value:.10g}" if isinstance(value, float) else written(value) for value in pair)
             yield brief(f"{where}: {one} stored, {other} found")

@@ -234,7 +234,8 @@ class ObservedPackets:
         acknowledged, unclear = transport.reliable is not False, None
         if acknowledged and len(sizes) != 1 + len(protocol.vectors):
             unclear = (
-                f"packets of {len(sizes)} sizes were observed, where messages and acknowledgements have "
+                f"packets of {len(sizes)} size{'s' * (len(sizes) > 1)} were observed, where messages and "
+                "acknowledgements have "
                 f"{1 + len(protocol.vectors)}: which are which is not clear"
             )
         stream: list[tuple[float, int, int]] = []

@@ -351,7 +351,8 @@ class LiveNode:
         if way is None:
             which = "itself" if to == self.id else f"agent {to}"
             raise ProtocolError(
-                f"agent {self.id} sends to {which}, which is not its neighbor; neighbors: {self.neighbors}"
+                f"agent {self.id} sends to {which}, which is not its neighbor; neighbors: "
+                f"{', '.join(map(str, self.neighbors)) or 'none'}"
             )
         number, self._directs = self._directs, self._directs + 1
         way(self._outgoing("direct", number, values, 1, to))

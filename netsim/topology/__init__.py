@@ -499,7 +499,7 @@ def _words(text: str) -> Iterator[tuple[int, list[str]]]:
 def _columns(text: str) -> list[tuple[int, list[str]]]:
     """Rows of a CSV file, with the numbers of their lines, without its header."""
     first = text.partition("\n")[0]
-    reader = csv.reader(text.splitlines(), delimiter=next((one for one in ",;\t" if one in first), ","))
+    reader = csv.reader(text.splitlines(keepends=True), delimiter=next((one for one in ",;\t" if one in first), ","))
     rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
     rows = [(number, row) for number, row in rows if not row[0].startswith("#")]
     others = {name for _, row in rows[1:] for name in row[:2]}

@@ -33,6 +33,16 @@ def networkx() -> Any:
     return networkx
 
 
+def _no_name(name: str) -> str | None:
+    """Why a text would be mistaken, as an agent's name, in a table or in "a → b"; None where it is fine."""
+    if not name or name != name.strip():
+        return "is empty" if not name.strip() else "begins or ends with a blank"
+    if "→" in name:
+        return "has an arrow, which stands between two names"
+    bad = next((one for one in name if not one.isprintable()), None)
+    return None if bad is None else f"has a character that is not printable: U+{ord(bad):04X}"
+
+
 Places: TypeAlias = Array | Sequence[Sequence[float]]
 """A row (x, y) for each agent, in order."""
 
@@ -265,6 +275,10 @@ class Topology:
         if self._labels is not None and (len(self._labels) != n or len(set(self._labels)) != n):
             count = len(set(self._labels))
             raise ScenarioError("labels", count, "not one name for each agent", f"{n} different names")
+        for name in self._labels or ():
+            if (why := _no_name(name)) is not None:
+                allowed = "a name of one line, without → and with nothing blank around it"
+                raise ScenarioError("labels", name, f"an agent's name that {why}", allowed)
         loops = sorted(self.labels[i] for i in np.flatnonzero(adjacency.diagonal()).tolist())
         if loops:
             raise ScenarioError("graph", loops[:5], "self-loop: an agent is not its own neighbor", "no self-loops")

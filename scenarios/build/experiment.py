@@ -45,6 +45,11 @@ class Subject:
     simulation: Simulation
     attacked: Simulation | None
 
+    @property
+    def price_delta(self) -> float:
+        """The δ at which views are priced, which is above 0."""
+        return self.delta or MONITOR_DELTA
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -219,7 +224,7 @@ class _Builder:
             raise ScenarioError(f"algorithms[{index}].name", spec.name, "used twice", "another name")
         simulation = self._simulation(index, problem)
         attacked = None if holding is None else self._simulation(index, holding.problem)
-        return Subject(spec, spec.delta or MONITOR_DELTA, simulation, attacked)
+        return Subject(spec, spec.delta_handed, simulation, attacked)
 
     def _simulation(self, index: int, problem: Problem) -> Simulation:
         scenario = self.scenario

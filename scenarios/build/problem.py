@@ -377,7 +377,7 @@ def change_of(own: Objective, other: Objective) -> Mapping[str, object]:
         two = after[name]
         if not all(isinstance(cast("object", value), np.ndarray) for value in (one, two)):
             if one != two:
-                raise ScenarioError("pair", repr(two), "another parameter, and no other records")
+                raise ScenarioError("pair", two, "another parameter, and no other records")
         elif one.shape != two.shape:
             records[name] = {"rows": None, "values": _plain(two)}
         elif len(rows := np.flatnonzero((one != two).reshape(len(one), -1).any(axis=1))):

@@ -425,7 +425,7 @@ def _views(
             bars.begin(f"{subject.spec.name}: exact ε of views", 1)
             try:
                 found, _ = price_views(
-                    subject.simulation, spec, after, experiment.adjacency, subject.delta, progress=bars
+                    subject.simulation, spec, after, experiment.adjacency, subject.price_delta, progress=bars
                 )
             except AttackError as error:
                 raise _unpriced(experiment, subject, error, named) from error
@@ -546,14 +546,14 @@ def _by_victim(pairs: "ViewPrices.PairPrices") -> list[float] | None:
 
 def _print_bounds(found: "ViewPrices", most: list[float], needed: Sequence[str]) -> None:
     """What anybody learns at most, why nothing more is known, and what is `needed` for a price of each view."""
-    from scenarios.results.numbers import show
+    from scenarios.results.numbers import show_epsilon
 
     same = len(set(map(str, most))) == 1
     each = (
-        f"every agent's data: ε ≤ {show(most[0])}"
+        f"every agent's data: ε ≤ {show_epsilon(most[0])}"
         if same
         else "; ".join(
-            f"agent {u}'s data: " + ("not bounded" if math.isnan(one) else f"ε ≤ {show(one)}")
+            f"agent {u}'s data: " + ("not bounded" if math.isnan(one) else f"ε ≤ {show_epsilon(one)}")
             for u, one in enumerate(most)
         )
     )

@@ -79,7 +79,7 @@ def _audit(
         bounded(
             0,
             0.999,
-            help="The δ of that claim (default: 0), or that `claim()` is handed (default, and for 0: 0.001).",
+            help="The δ of that claim (default: 0), or that `claim()` is handed (default: 0.001).",
         ),
     ] = None,
     trials: Annotated[int | None, bounded(50, None, help="Transcripts of each world. Default: 2000.")] = None,
@@ -145,7 +145,7 @@ def _audit(
                 settings["classifier"] = True
             case other:
                 settings["views"] = "all" if other == "views" else other
-    claim = None if epsilon is None and delta is None else (epsilon, delta or 0.0)
+    claim = None if epsilon is None and delta is None else (epsilon, delta)
     order = _Order(
         what, option or [], claim, settings, algorithm, variant, out, replacing, again, jobs, strict, verbose, as_json
     )
@@ -163,7 +163,7 @@ def _audit(
 class _Order:
     what: str
     options: list[str]
-    claim: tuple[float | None, float] | None
+    claim: tuple[float | None, float | None] | None
     settings: Mapping[str, float | str | bool]
     algorithm: str | None
     variant: str | None
@@ -289,7 +289,7 @@ class _Order:
         if self.claim is not None:
             epsilon, delta = self.claim
             words += [f"--epsilon {epsilon}"] if epsilon is not None else []
-            words += [f"--delta {delta}"] if delta else []
+            words += [f"--delta {delta}"] if delta is not None else []
         games = {"stop": "anytime", "classifier": "classifier", "views": str(self.settings.get("views"))}
         for name, value in self.settings.items():
             game = games.get(name, "").replace("all", "views")
@@ -349,7 +349,7 @@ _SHORT = {"topology": "topology.kind", "agents": "topology.agents", "problem": "
 """Names that stand for a field, where the value is no mapping."""
 
 
-def _around(place: str, settings: list[str], claim: tuple[float | None, float] | None) -> "Scenario":
+def _around(place: str, settings: list[str], claim: tuple[float | None, float | None] | None) -> "Scenario":
     """The scenario that audits the algorithm of FILE.py:CLASS: five agents on a ring with synthetic data.
 
     A setting NAME=VALUE is a parameter of the class where it has one of that name, a field of the scenario where not;

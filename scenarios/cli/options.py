@@ -70,6 +70,8 @@ class _Group(TyperGroup):
                 field = str(getattr(error, "option_name", None) or "command line")
             else:
                 field = _called(parameter)
+                if parameter.param_type_name != "option":
+                    mistake.param_hint = field  # in capitals, as everywhere
             message = str(mistake.message).replace("Value error, ", "")
             hint = _near(str(mistake.message)) or _whole(message, parameter, ctx.meta["netsim.words"])
             hint = hint or _as_setting(error)
@@ -85,6 +87,10 @@ class _Group(TyperGroup):
 
 class _Command(TyperCommand):
     """One command. What no file can be called is an error of the option that has it, before anything else is done."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The arguments in capitals, as in the help below it and in the docs."""
+        return [re.sub(r"[{}]", "", one).upper().replace("…...", "…") for one in super().collect_usage_pieces(ctx)]
 
     def invoke(self, ctx: Any) -> Any:
         words: list[str] = ctx.meta["netsim.words"]

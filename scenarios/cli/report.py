@@ -395,7 +395,7 @@ def _trace(
                 for one in totals.tables(traced.name):
                     if one.row_count:
                         console.print(one)
-                line(totals.sentence())
+                line(f"{totals.sentence()}; values were not read")
         elif as_json or as_lines:
             _objects(traced.as_json(most, values), as_lines)
         else:

@@ -6,7 +6,7 @@ import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -160,6 +160,7 @@ def _check(
         raise typer.Exit(terminal.DONE)
     first, spec, names = plan.first, located.scenario, [variant.name for variant in plan.variants]
     status = terminal.DONE if first is not None else terminal.WRONG_INPUT
+    undefined = () if first is None else tuple(_undefined(first))
     for name, why in plan.absent.items():
         terminal.remark(f"{name}: {why}".removeprefix(": "))
     if as_json:
@@ -174,6 +175,7 @@ def _check(
                 {"of": what, "seconds": one.seconds, "bytes": one.memory} for what, one in plan.costs.items()
             ]
             found["algorithms"] = [{"name": s.spec.name, "kind": s.spec.kind} for s in first.subjects]
+            found["undefined_claims"] = [one.as_plain() for one in undefined]
         terminal.write_document(found)
     elif first is not None:
         several = f"{len(names)} variants ({', '.join(names)}); the first: " if names else ""
@@ -182,13 +184,32 @@ def _check(
             f"{spec.name}: can be run: {several}{algorithms} on a {first.topology.name}, "
             f"{first.dataset.records} records. {plan.ahead}"
         )
-    for words in _undefined(first) if first is not None else ():
-        terminal.remark(words)
+    for one in undefined:
+        terminal.remark(str(one))
     raise typer.Exit(status)
 
 
-def _undefined(experiment: "Experiment") -> Iterator[str]:
-    """A sentence of each claim that an audit would find undefined, with its conditions and what to do."""
+@dataclass(frozen=True)
+class _Undefined:
+    """A claim that an audit would find undefined: why, and an option that mends it, or ""."""
+
+    algorithm: str
+    delta: float
+    conditions: tuple[str, ...]
+    remedy: str
+
+    def __str__(self) -> str:
+        remedy = f" ({self.remedy})" if self.remedy else ""
+        return f"{self.algorithm}: its claim will be undefined: {'; '.join(self.conditions)}{remedy}"
+
+    def as_plain(self) -> dict[str, object]:
+        """For other programs."""
+        plain: dict[str, object] = {"algorithm": self.algorithm, "epsilon": None, "delta": self.delta}
+        return plain | {"failed_conditions": list(self.conditions), "remedy": self.remedy or None}
+
+
+def _undefined(experiment: "Experiment") -> Iterator[_Undefined]:
+    """Each claim that an audit would find undefined, with its conditions and what to do."""
     if experiment.scenario.audit is None:
         return
     from netsim.claims import UNCLAIMED
@@ -199,9 +220,8 @@ def _undefined(experiment: "Experiment") -> Iterator[str]:
         claim = simulation.claim(experiment.adjacency, simulation.algorithm.horizon or 1, subject.delta)
         failed = () if claim is None else tuple(one for one in claim.failed_conditions if one != UNCLAIMED)
         if claim is not None and failed:
-            option = clip_option(subject.spec.kind, failed, claim.norm, place)
-            remedy = f" ({option})" if option else ""
-            yield f"{subject.spec.name}: its claim will be undefined: {'; '.join(failed)}{remedy}"
+            remedy = clip_option(subject.spec.kind, failed, claim.norm, place)
+            yield _Undefined(subject.spec.name, claim.delta, failed, remedy or "")
 
 
 # ── sweep ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -308,7 +328,7 @@ def _client(address: str) -> Any:
 
 def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str]) -> None:
     from scenarios.render.terminal import Column, leaves, stacked
-    from scenarios.results.numbers import MISSING, setting, show
+    from scenarios.results.numbers import MISSING, setting, show, show_epsilon
 
     ordered = sorted(found.results, key=lambda one: one.point)
     rows = [{**dict(_inside(one.fields)), **row} for one in ordered for row in one.rows]
@@ -317,8 +337,10 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
     several = list(dict.fromkeys(row.get("algorithm") for row in rows))
     shown = [name for name in HEADS if any(row.get(name) is not None for row in rows)]
 
-    def cell(value: object) -> str:
-        return show(value) if isinstance(value, float) else MISSING if value is None else escape(setting(value))
+    def cell(value: object, name: str = "") -> str:
+        if isinstance(value, float):
+            return show_epsilon(value) if name.startswith("epsilon") else show(value)
+        return MISSING if value is None else escape(setting(value))
 
     heads = list(zip(fields, leaves(fields, algorithms), strict=True))
     heads = [one for one in heads if len({cell(row.get(one[0])) for row in rows}) > 1] or heads[:1]
@@ -326,10 +348,11 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
         own = [row for row in rows if row.get("algorithm") == algorithm][: MOST // len(several)]
 
         def column(name: str, head: str, own: list[dict[str, object]] = own, **how: Any) -> Column:
-            return Column(head, [cell(row.get(name)) for row in own], **how)
+            numbers = all(isinstance(row.get(name), int | float | None) for row in own)
+            return Column(head, [cell(row.get(name), name) for row in own], right=numbers, **how)
 
         columns = [
-            column("point", "point", right=True, whole=True),
+            column("point", "point", whole=True),
             *(column(name, head) for name, head in heads),
             *(column(name, HEADS[name], whole=True) for name in shown),
         ]

@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError, brief, install
-from netsim.shown import show
+from netsim.shown import show, show_epsilon
 from scenarios.cli.options import command, given, taken
 from scenarios.files.folders import written
 from scenarios.render.terminal import (
@@ -153,13 +153,15 @@ def _print(found: "Confirmation", every: bool) -> None:
     say(f"Agent {file.agent}: {file.place}.")
     say(f"Pair: {escape(file.pair.description)}.")
     if (claim := found.claim) is not None:
-        value = "undefined" if claim.epsilon is None else f"ε = {show(claim.epsilon, 6)} at δ = {show(claim.delta)}"
+        value = (
+            "undefined" if claim.epsilon is None else f"ε = {show_epsilon(claim.epsilon)} at δ = {show(claim.delta)}"
+        )
         say(f"Claim: {value} ({escape(claim.source)}).")
     if (account := found.account) is not None:
         for table in _tables(found, account, every):
             console.print(table, highlight=False)
         if found.first_above is not None and claim is not None:
-            claimed = f"ε = {show(claim.epsilon, 6)}, the claim for the whole run"
+            claimed = f"ε = {show_epsilon(claim.epsilon)}, the claim for the whole run"
             say(f"Above: up to the marked message the losses add up to more than {claimed}.")
             say("The report may name an earlier one: it asks what would be claimed of a run that ended there.")
         hidden = len(account.items) - len(list(_shown(account, found.first_above, every)))
@@ -178,8 +180,9 @@ def _print(found: "Confirmation", every: bool) -> None:
 
 
 def _tables(found: "Confirmation", account: "Account", every: bool) -> "Iterator[Table]":
-    """A row for each release, by activation (act.): in which field of a message and to whom it went, what it adds,
-    and the sum, which is held against what is claimed of the whole run. Two tables where one is too wide.
+    """A row for each release, by round, or by activation (act.) of a walk: in which field of a message and to whom it
+    went, what it adds, and the sum, which is held against what is claimed of the whole run. Two tables where one is
+    too wide.
 
     ‖Δ‖ is in the norm that the noise protects: in the head of the column where it is the same in all rows.
     """
@@ -199,14 +202,14 @@ def _tables(found: "Confirmation", account: "Account", every: bool) -> "Iterator
         if t > last + 1:
             rows.append(("…", *[""] * 6))
         item, last = account.items[t], t
-        distance = _number(item.l2 if norms[t] == "₂" else item.l1)
-        scale = _number(item.scale) if isinstance(item.scale, float) else "…"
+        distance = _number(item.l2 if norms[t] == "₂" else item.l1, 3)
+        scale = _number(item.scale, 3) if isinstance(item.scale, float) else "…"
         mark = "< above" if t == above else "" if item.counts else "granted"
         rows.append((
             str(item.activation), _sent(item.name, item.receivers), f"{item.law}({scale})",
-            distance if norm else f"ℓ{norms[t]} {distance}", _number(item.loss), _number(running[t]), mark,
+            distance if norm else f"ℓ{norms[t]} {distance}", _number(item.loss, 3), _number(running[t]), mark,
         ))  # fmt: skip
-    heads = ("act.", "sent", "law", f"‖Δ‖{norm}", "loss", "sum", "")
+    heads = ("act." if found.step == "activation" else found.step, "sent", "law", f"‖Δ‖{norm}", "loss", "sum", "")
     columns = [
         Column(head, cells, right=head not in ("sent", ""), whole=head not in ("sent", "law"))
         for head, cells in zip(heads, zip(*rows, strict=True), strict=bool(rows))
@@ -227,7 +230,8 @@ def _sent(field: str, receivers: tuple[int, ...]) -> str:
     return f"{escape(field)} → {several}" if field else several
 
 
-def _number(value: float) -> str:
+def _number(value: float, digits: int = 4) -> str:
+    """A sum of losses to as many digits as sentences have; no power of ten, for columns are narrow."""
     if 0 < abs(value) < TINY:
         return "~0"
-    return f"{value:.3g}" if math.isfinite(value) else show(value)  # columns are narrow
+    return f"{value:.{digits}g}" if math.isfinite(value) else show(value)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from netsim.errors import ScenarioError, did_you_mean, together
+from netsim.errors import ScenarioError, did_you_mean, together, written
 from scenarios.files.document import Key, Place, Tree, dotted, keys_of, place_of, plain, plain_scalar
 from scenarios.files.library import EXTENDS, is_set
 from scenarios.files.models import literals, models_in, tag_field
@@ -103,18 +103,21 @@ class _Mistakes:
         for field in dict.fromkeys(flat for one in found if (flat := _flat_list(one))):
             keys, value = keys_of(field), plain(_at(self.tree, keys_of(field)))
             place = where(self.tree, keys, self.file)
-            hint = f"; did you mean [{value}]?" if self._is_allowed(keys, [value]) else ""
+            hint = f"; did you mean [{_inline(value)}]?" if self._is_allowed(keys, [value]) else ""
             problem = f"wrong type: a list of no lists{hint}"
             found.append(ScenarioError(field, value, problem, "a list of lists", place.file, place.line))
         found = [one for one in found if not _flat_list(one)]
         return sorted(found, key=lambda one: (one.file != self.file, one.file or "", one.line or 0))
 
     def _error(self, keys: Path, error: Any) -> ScenarioError:
+        if (entry := error.get("ctx", {}).get("entry")) is not None:  # the one of a list that is wrong
+            keys = [*keys, entry]
         value = None if error["type"] == "missing" else _at(self.tree, keys)
         problem, allowed = self._explain(error, keys, value)
         if error["type"].startswith("union_tag"):
             context = error.get("ctx", {})
-            keys, value = [*keys, str(context.get("discriminator")).strip("'")], context.get("tag")
+            tag = str(context.get("discriminator")).strip("'")
+            keys, value = [*keys, tag], _at(self.tree, [*keys, tag]) if "tag" in context else None
         place = where(self.tree, keys, self.file)
         if not keys and self.file:
             return ScenarioError("file", self.file, problem, allowed, place.file, place.line)
@@ -169,7 +172,7 @@ class _Mistakes:
                 return f"unknown {name}{hint}", self._form_at(keys[:-1]) or ", ".join(tags)
             free = next((one for model in models for one in _free_fields(model)), "")
             if free and SAID.get(name) not in forms[0] and not _near(name, forms[0], 0.75):
-                shown = "…" if isinstance(value, Mapping | list) else value
+                shown = "…" if isinstance(value, Mapping | list) else _inline(cast(object, value))
                 ways = [f"{one}: {{{name}: {shown}}}" for one in (*_inner(models[0], name), free)]
                 return f"unknown field; did you mean {', or '.join(ways)}?", allowed
             inner = "" if _near(name, [one for form in forms for one in form]) else _alone_inside(name, value, models)
@@ -508,7 +511,7 @@ def _tag_in(there: object, tag: str, words: Sequence[str], keys: Sequence[Key]) 
         if isinstance(value, Mapping) and tag in value:
             return f"; did you mean {keys[-1]}.{name}: {{{tag}: …}}?"
         if (isinstance(value, str) and value.lower() in words) or _near(name, [tag], TAG):
-            return f"; did you mean {tag}: {value}?"
+            return f"; did you mean {tag}: {_inline(cast(object, value))}?"
         if name in words:
             return f"; did you mean {tag}: {name}?"
     return ""
@@ -523,7 +526,7 @@ def _constant(value: object, there: Mapping[str, Any]) -> str:
 def _nested(keys: Sequence[Key], value: Any) -> str:
     """A question that offers the dotted field of a mapping whose values are lists, as of a grid."""
     paths = list(_lists(str(keys[-1]), value)) if isinstance(value, Mapping) and keys[:1] == ["grid"] else []
-    return f"; did you mean {', '.join(f'{path}: {one}' for path, one in paths)}?" if paths else ""
+    return f"; did you mean {', '.join(f'{path}: {_inline(one)}' for path, one in paths)}?" if paths else ""
 
 
 def _lists(path: str, value: Any) -> Iterator[tuple[str, list[Any]]]:
@@ -603,7 +606,7 @@ def _alone_inside(name: str, value: object, models: Sequence[type[BaseModel]]) -
             for one in models_in(info.annotation):
                 required = [key for key, inner in one.model_fields.items() if inner.is_required()]
                 if required == [name] and tag_field(one) is None and isinstance(value, int | float):
-                    return f"; did you mean {field}: {{{name}: {value}}}?"
+                    return f"; did you mean {field}: {{{name}: {_inline(value)}}}?"
     return ""
 
 
@@ -618,7 +621,7 @@ def _alone_in(value: object, models: Sequence[type[BaseModel]]) -> str:
         models[0].model_validate({required[0]: value})
     except ValidationError:
         return ""
-    return f"; did you mean {{{required[0]}: {value}}}?"
+    return f"; did you mean {{{required[0]}: {_inline(value)}}}?"
 
 
 def _inner(model: type[BaseModel], name: str) -> Iterator[str]:
@@ -633,6 +636,11 @@ def _free_fields(model: type[BaseModel]) -> Iterator[str]:
     for field, info in model.model_fields.items():
         if get_origin(info.annotation) is dict and get_args(info.annotation) == (str, Any):
             yield field
+
+
+def _inline(value: object) -> str:
+    """A value as a file has it; text without quotes."""
+    return value if isinstance(value, str) else written(value, whole=True)
 
 
 def _kind(value: object) -> str:
@@ -665,7 +673,7 @@ def _written_as(value: object, wanted: str) -> str:
     if wanted == "text" and isinstance(value, int | float):
         return f'"{str(value).lower()}", in quotes' if isinstance(value, bool) else f'"{value}", in quotes'
     if wanted == "a list" and isinstance(value, str | int | float):
-        return f"[{value}]"
+        return f"[{_inline(value)}]"
     if wanted == "a list" and isinstance(value, Mapping):
         return "a list of one, with a hyphen and a space before its first field"
     if wanted == "a mapping of fields" and isinstance(value, list):

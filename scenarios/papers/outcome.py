@@ -9,7 +9,7 @@ from scenarios.papers.measures import COSTS, GRAPH, NAMES, REBUILT, Fields, Plac
 from scenarios.results import curves
 from scenarios.results.audit import AuditRefused
 from scenarios.results.curves import NotMeasuredError, conditions, entry_of
-from scenarios.results.numbers import show
+from scenarios.results.numbers import show, show_epsilon
 from scenarios.results.reproduction import Answered, CheckAnswer, Outcome, Reproduction
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema import checks
@@ -169,7 +169,7 @@ class _Judge:
             expected = ("vacuous", place.variant, place.of) in self.expected
             if not expected and epsilon > level and entry.budget is not None:
                 counted = "round" if entry.budget.unit == "rounds" else "activation of one agent"
-                above = f"the claimed ε is {show(epsilon)}, above {show(level)} from {counted} {start} on"
+                above = f"the claimed ε is {show_epsilon(epsilon)}, above {show(level)} from {counted} {start} on"
                 lines.append(f"the budget of {place} is vacuous: {above}")
         return lines
 
@@ -270,7 +270,7 @@ def _quantity(check: checks.Quantity) -> str:
         case checks.ClaimedAfter():
             return "claimed ε" if check.after is None else f"claimed ε after {check.after:,}"
         case checks.VacuousFrom():
-            return f"round from which the claimed ε is above {show(check.epsilon)}"
+            return f"round from which the claimed ε is above {show_epsilon(check.epsilon)}"
         case _:
             raise TypeError(f"no such measure: {check!r}")
 

@@ -14,7 +14,7 @@ from scenarios.render.sentences import ELSEWHERE, moment, word
 from scenarios.results import findings
 from scenarios.results.audit import AuditResult, change_option
 from scenarios.results.findings import Entry
-from scenarios.results.numbers import at_least, exact, percent, show
+from scenarios.results.numbers import at_least, exact, percent, show, show_epsilon
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema.algorithms import MONITOR_DELTA
 
@@ -43,8 +43,8 @@ _KNOWN = _Step("Judge the claim for who knows the private coins, such as its bat
 def says(entry: Entry) -> str:
     """The verdict in a sentence."""
     claimed = findings.claimed(entry)
-    claim = "the claim" if claimed is None else f"the claim ε = {show(claimed)}"
-    instead = "" if claimed is None else f", not {show(claimed)} as claimed"
+    claim = "the claim" if claimed is None else f"the claim ε = {show_epsilon(claimed)}"
+    instead = "" if claimed is None else f", not {show_epsilon(claimed)} as claimed"
     words = {
         "refuted": f"{claim} is false",
         "unprotected": f"private data leaves in a message without noise: ε is ∞{instead}",
@@ -65,7 +65,7 @@ def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
     """The three epsilons of an audit: name, number, and what it is here."""
     if not isinstance(audit := entry.audit, AuditResult):
         claimed = findings.claimed(entry)
-        return [] if claimed is None else [("ε claimed", show(claimed), EPSILONS["ε claimed"])]
+        return [] if claimed is None else [("ε claimed", show_epsilon(claimed), EPSILONS["ε claimed"])]
     claim, game, ends = audit.claim, audit.white_box, audit.epsilon_exact
     by = "nothing is claimed"
     if audit.epsilon_claimed is not None:
@@ -76,7 +76,7 @@ def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
         found += " (∞: no upper end is proven)"
     guesses = f"measured: what {game.trials:,} guesses of which data set it was prove"
     return [
-        ("ε claimed", show(audit.epsilon_claimed), by),
+        ("ε claimed", show_epsilon(audit.epsilon_claimed), by),
         ("ε exact", exact(ends), found),
         ("ε audited", at_least(audit.epsilon_audited), guesses),
     ]

@@ -13,7 +13,7 @@ from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused
 from scenarios.results.budgets import OverTime
 from scenarios.results.findings import Entry
-from scenarios.results.numbers import MISSING, between, show
+from scenarios.results.numbers import MISSING, between, show, show_epsilon
 from scenarios.results.traffic import Traffic, TrafficResult
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.results.views import Prices, ViewPrices, Views, ViewsResult
@@ -271,13 +271,13 @@ def games(audit: AuditResult) -> list[str]:
     """The bounds that white and black boxes prove; none without a classifier, since ε audited is the same then."""
     if not (audit.classifier or audit.classifier_refused):
         return []
-    proved = [f"the exact loss proves ε ≥ {show(audit.white_box.epsilon_audited)} (white box)"]
+    proved = [f"the exact loss proves ε ≥ {show_epsilon(audit.white_box.epsilon_audited)} (white box)"]
     for game, refused, what in (
         (audit.black_box, audit.black_box_refused, "inferred gradients"),
         (audit.classifier, audit.classifier_refused, "the trained classifier"),
     ):
         if game:
-            proved.append(f"{what} ε ≥ {show(game.epsilon_audited)}")
+            proved.append(f"{what} ε ≥ {show_epsilon(game.epsilon_audited)}")
         elif refused:
             proved.append(f"{what} nothing ({_behind_a_clip(refused.rstrip('.'), audit)})")
     return [f"Games: {', '.join(proved)}."]
@@ -296,7 +296,7 @@ def over_time(found: OverTime | None) -> str | None:
     exact: list[str] = []
     if found.exceeds_from is not None and found.exceeds is not None:
         ends, when = found.exceeds, moment(found, found.exceeds_from, "at {}")
-        numbers = f"{show(ends.exact)} > {show(ends.claimed)}"
+        numbers = f"{show_epsilon(ends.exact)} > {show_epsilon(ends.claimed)}"
         exact.append(f"first exceeds the claim {when} ({numbers}, claimed of a run that ends there)")
     level = found.vacuous_above
     if found.exact_vacuous_from is not None:
@@ -332,7 +332,7 @@ def _costliest(found: ViewPrices) -> list[str]:
     for kind in dict.fromkeys(one.kind for one in found.views):
         some = [one for one in found.views if one.kind == kind]
         worst = max(some, key=lambda one: (one.pair or one.all_pairs or (0.0, -1.0))[1])
-        game = "" if worst.epsilon_audited is None else f"; its game proves ≥ {show(worst.epsilon_audited)}"
+        game = "" if worst.epsilon_audited is None else f"; its game proves ≥ {show_epsilon(worst.epsilon_audited)}"
         most = f" (of {len(some)}, the costliest)" if len(some) > 1 else ""
         price = between(worst.pair or worst.all_pairs)
         lines.append(f"  {worst.taps}{most}: {price if price != MISSING else worst.refused}{game}")
@@ -379,7 +379,7 @@ def _pairs(found: ViewPrices.PairPrices) -> list[str]:
         refuted = ""
         if found.refuted and found.claimed:
             u, v = found.refuted[0]
-            numbers = f"{show(found.lower[u][v])} and not {show(found.claimed[u][v])}"
+            numbers = f"{show_epsilon(found.lower[u][v])} and not {show_epsilon(found.claimed[u][v])}"
             refuted = (
                 f" for {len(found.refuted):,} of them; most clearly, agent {v} learns ε = {numbers} of agent {u}"
             )
@@ -408,7 +408,7 @@ def views(found: Views | None, by_exact_loss: bool = False) -> list[str]:
         f"(false discovery rate at most {100 * found.false_discovery_rate:.3g}%):"
     ]
     lines += [
-        f"  {one.taps}: e-value 10^{one.log_e / math.log(10):.1f}, ε ≥ {show(one.epsilon_audited)} by itself"
+        f"  {one.taps}: e-value 10^{one.log_e / math.log(10):.1f}, ε ≥ {show_epsilon(one.epsilon_audited)} by itself"
         for one in smallest[:_MOST_VIEWS]
     ]
     left = len(refuted) - len(lines) + 1

@@ -138,6 +138,10 @@ _PARTS = re.compile(r"(?<=[./:])(?=[^\W\d])|(?<=,)(?=\w)")
 """Places within a word where it may be broken, which are in no number."""
 
 
+_SHORTEST = 8
+"""Letters of a broken word in a line, at least."""
+
+
 def line(text: str, *, style: str | None = None, whole: bool = False) -> None:
     """A plain sentence on the standard output, in lines as wide as the terminal, or of 80 letters for a file or a
     program, all indented alike; `whole`, to copy from, in one."""
@@ -324,7 +328,7 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
         problems.print(done, highlight=False, soft_wrap=True)
     words = [brief(str(error)) if said is None else said]
     if said is None and isinstance(error, ScenarioError):
-        words = [one.sentence() for one in error.each()]
+        words = [one.sentence(as_file=True) for one in error.each()]
     if said is None and isinstance(error, AttributeError):
         words = [words[0] + meant(error.name or "", dir(error.obj))]
     lines = [f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(visible(one))}" for one in words]
@@ -433,6 +437,10 @@ def _table(columns: Sequence[Column], console: Console) -> tuple[Table, int]:
     if sum(least) > room:  # long names are broken where they have parts
         parts = [max(cell_len(part) for word in own for part in _PARTS.split(word)) for own in words]
         least = [n if one.whole else min(n, part) for one, n, part in zip(columns, least, parts, strict=True)]
+    while sum(least) > room and (
+        long := [k for k, one in enumerate(columns) if not one.whole and least[k] > _SHORTEST]
+    ):
+        least[max(long, key=least.__getitem__)] -= 1  # and then anywhere, before a number is cut
     widths = _shared(least, longest, room)
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for one, width in zip(columns, widths, strict=True):

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
@@ -16,7 +15,7 @@ from scenarios.results import curves, findings
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import Entry
-from scenarios.results.numbers import MISSING, at_least, exact, plural, show
+from scenarios.results.numbers import MISSING, at_least, exact, plural, show, show_epsilon
 from scenarios.results.tree import AlgorithmResult, Results, VariantResult
 
 COLOURS = {
@@ -54,7 +53,7 @@ def coloured(entry: Entry) -> str:
 def epsilon_columns(entries: Sequence[Entry]) -> list[Column]:
     """The three epsilons; what is claimed is left out last where there is no room."""
     audits = [one.audit for one in entries]
-    claimed = [show(findings.claimed(one)) for one in entries]
+    claimed = [show_epsilon(findings.claimed(one)) for one in entries]
     found = [exact(getattr(audit, "epsilon_exact", None)) for audit in audits]
     proven = [at_least(getattr(audit, "epsilon_audited", None)) for audit in audits]
     heads = (("ε claimed", claimed, 5), ("ε exact", found, 4), ("ε audited", proven, 3))
@@ -81,7 +80,8 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
         grid = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         grid.add_column(style="dim", no_wrap=True)
         grid.add_column()
-        agents = ", ".join(f"{i} {name}" for i, name in enumerate(console.agents))
+        between = "; " if any("," in name for name in console.agents) else ", "
+        agents = between.join(f"{i} {name}" for i, name in enumerate(console.agents))
         named = [("agents", agents)] if agents else []
         for term, text in [("network", results.network.name), *named, *results.network.settings]:
             grid.add_row(escape(term), escape(text))
@@ -122,7 +122,7 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
             continue
         others = [("before", one) for one in entry.audit.earlier] + [("since", one) for one in entry.audit.later]
         for when, one in others:
-            proven = MISSING if one.epsilon_audited is None else f"≥ {show(one.epsilon_audited)}"
+            proven = MISSING if one.epsilon_audited is None else f"≥ {show_epsilon(one.epsilon_audited)}"
             line(
                 f"{entry.name}, audited {when} (draw {one.draw}): {one.verdict or 'refused'}, ε audited {proven} "
                 f"with {one.trials or 0:,} transcripts at {one.confidence:.6g}.",
@@ -235,10 +235,10 @@ def print_recorded_attack(reports: Sequence[AttackReport]) -> None:
             line(f"  {one.refused}")
             continue
         several = "first replica" if one.replicas == 1 else f"{one.replicas} replicas"
-        line(f"  {one.rows:,} rows captured ({several}): {one.transcript}", whole=True)
+        line(f"  {plural(one.rows or 0, 'row')} captured ({several}): {one.transcript}", whole=True)
         if one.gradients is not None:
             line(f"  {_gradients(one.gradients)}")
-            if one.gradients.estimates is not None and not one.gradients.refused:
+            if one.gradients.estimates is not None and one.gradients.estimated and not one.gradients.refused:
                 line(f"  Estimates: {one.gradients.estimates}", whole=True)
         if one.truth is not None:
             why = one.truth.why_not
@@ -262,21 +262,18 @@ def _gradients(found: KeptGradients) -> str:
     if found.refused:
         return f"No gradient was inferred: {found.refused}"
     if found.queries is None:
+        if not found.estimated:
+            return "No gradient is estimated: the messages captured are too few to tell one of any agent."
         silent = (found.inferred or ()).count(0)
-        of = f", of {silent} agents none" if silent else ""
-        return f"{found.estimated:,} gradients estimated, {found.exact:,} of them exactly{of}."
+        of = f", of {plural(silent, 'agent')} none" if silent else ""
+        return f"{plural(found.estimated, 'gradient')} estimated, {found.exact:,} of them exactly{of}."
     error = f"relative error: median {show(found.median)}, worst {show(found.worst)}"
     public = f"({show(found.baseline)} for who knows only the public quadratic term)"
     return f"{found.estimated:,} of {found.queries:,} private gradients estimated; {error} {public}."
 
 
 def _print_records(found: KeptRecords) -> None:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in ("attack on records", "verdict"):
-        table.add_column(name, overflow="fold")
-    for name in ("skill", "MSE"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("rebuilt", no_wrap=True)
+    rows: list[tuple[str, ...]] = []
     refused: list[str] = []
     for one in found.attacks:
         if one.refused:
@@ -285,8 +282,13 @@ def _print_records(found: KeptRecords) -> None:
         own = ", ".join(f"{count} × {name}" for name, count in (one.seen or {}).items())
         verdict = one.verdict or (f"by itself: {own}" if own else "not scored")
         hits = MISSING if one.success is None else f"{one.success.count} of {one.success.of}"
-        table.add_row(escape(one.attack), verdict, show(one.skill), show(one.mse), hits)
-    if table.row_count:
-        console.print(table)
+        rows.append((escape(one.attack), escape(verdict), show(one.skill), show(one.mse), hits))
+    if rows:
+        heads = (("attack on records", 0), ("verdict", 0), ("skill", 3), ("MSE", 1), ("rebuilt", 2))
+        columns = [
+            Column(head, cells, right=head in ("skill", "MSE"), whole=rank > 0, spared=rank)
+            for (head, rank), cells in zip(heads, zip(*rows, strict=True), strict=True)
+        ]
+        console.print(fitted(columns, console))
     for text in [*refused, *filter(None, (found.sentence, found.records and f"Records: {found.records}"))]:
         line(f"  {text}")

@@ -12,7 +12,7 @@ from netsim.node import Computed
 from netsim.shown import Shown
 from scenarios.results.base import Counts, Edge, Ends, Numbers, Result, Verdict
 from scenarios.results.budgets import AverageCase, LossBreakdown
-from scenarios.results.numbers import at_least, exact, percent, show
+from scenarios.results.numbers import at_least, exact, percent, show, show_epsilon
 from scenarios.schema.scenario import AuditSpec
 
 # ── before the run ──────────────────────────────────────────────────────────────────────────────────────
@@ -472,9 +472,10 @@ class AuditResult(_Repeated, Shown):
         return found + (f" Proven of the pair: at least {self.proven_of_claim}." if below else "")
 
     def facts(self) -> dict[str, object]:
+        claimed = show_epsilon(self.epsilon_claimed)
         return {
             "verdict": self.verdict,
-            "ε claimed": f"{show(self.epsilon_claimed)} at δ = {show(self.claim.delta)} ({self.claim.source})",
+            "ε claimed": f"{claimed} at δ = {show(self.claim.delta)} ({self.claim.source})",
             "ε exact": f"{exact(self.epsilon_exact)}{', of this pair' * self.epsilon_exact.known}",
             "ε audited": at_least(self.epsilon_audited),
             "change used": f"{percent(self.change_used)} of what the claim allows",

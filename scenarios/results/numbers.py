@@ -1,10 +1,11 @@
 """Numbers as people read them: significant digits, commas between thousands, ∞, powers of ten, a dash for none."""
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Protocol, cast
+from collections.abc import Iterable
+from typing import Protocol
 
-from netsim.shown import MISSING, known, show, ten_to
+from netsim.errors import written
+from netsim.shown import MISSING, known, show, show_epsilon, ten_to
 
 NARROW_SPACE = "\u202f"
 """Before %: no line ends there."""
@@ -23,16 +24,16 @@ def e_to(exponent: float) -> str:
     return f"{show(10 ** (decades % 1), 2)} × {ten_to(int(decades))}"
 
 
-def at_least(value: float | None, digits: int = 3) -> str:
+def at_least(value: float | None) -> str:
     """A lower bound."""
-    return MISSING if math.isnan(known(value)) else f"≥ {show(value, digits)}"
+    return MISSING if math.isnan(known(value)) else f"≥ {show_epsilon(value)}"
 
 
-def between(ends: tuple[float, float] | None, digits: int = 3) -> str:
+def between(ends: tuple[float, float] | None) -> str:
     """Its two ends, or one number where so many digits do not tell them apart."""
     if ends is None:
         return MISSING
-    lower, upper = (show(end, digits) for end in ends)
+    lower, upper = map(show_epsilon, ends)
     return upper if lower == upper else f"{lower} … {upper}"
 
 
@@ -47,11 +48,11 @@ class _Interval(Protocol):
     def upper(self) -> float: ...
 
 
-def exact(epsilon: _Interval | None, digits: int = 3) -> str:
+def exact(epsilon: _Interval | None) -> str:
     """ε exact between its proven ends, everywhere in these words; an estimate within them is no end."""
     if epsilon is not None and not epsilon.known:
         return "not known"
-    return between(None if epsilon is None else (epsilon.lower, epsilon.upper), digits)
+    return between(None if epsilon is None else (epsilon.lower, epsilon.upper))
 
 
 def count(value: float | None) -> str:
@@ -88,12 +89,5 @@ def percent(share: float | None) -> str:
 
 
 def setting(value: object) -> str:
-    """A value of a scenario as its file has it: {name: mnist, records: 100}, [1, 2], true, null."""
-    if isinstance(value, Mapping):
-        pairs = cast("Mapping[str, object]", value).items()
-        return "{" + ", ".join(f"{key}: {setting(one)}" for key, one in pairs) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(setting, cast("list[object]", value))) + "]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "null" if value is None else str(value)
+    """A value of a scenario as its file has it: {name: mnist, records: 100}, [1, 2], true, null; text as it is."""
+    return value if isinstance(value, str) else written(value, whole=True)

@@ -128,6 +128,11 @@ class AlgorithmModel(Spec, ABC):
         return None
 
     @property
+    def delta_handed(self) -> float:
+        """The δ that `claim` is handed."""
+        return MONITOR_DELTA if self.delta is None else self.delta
+
+    @property
     def code(self) -> str | None:
         """SHA-256 of an algorithm's source that is not netsim's own; None for those that come with it."""
         return None

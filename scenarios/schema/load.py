@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from netsim.arguments import checked
-from netsim.errors import ScenarioError, together
+from netsim.errors import ScenarioError, together, written
 from netsim.readers.deployed import hosts
 from scenarios.files import mistakes
 from scenarios.files.document import Place, Tree, keys_of, place_of, plain, put
@@ -176,7 +176,7 @@ def small(source: Located) -> Located:
             put(tree, path, value, place)
         except ScenarioError as error:
             raise _at(place, replace(error, field=f"reproduces.small: {error.field}")) from None
-    listed = ", ".join(f"{path} = {_brief(plain(value))}" for path, value in shrunk.items())
+    listed = ", ".join(f"{path} = {written(_brief(plain(value)), whole=True)}" for path, value in shrunk.items())
     item["missing"] = [*item.get("missing", []), f"small scale: {listed}"]
     return validated(tree, source.file)
 

@@ -19,7 +19,7 @@ from netsim.schedules import Schedule
 from scenarios.files.document import Tree
 from scenarios.files.mistakes import WANTED, of_the_wrong_type
 from scenarios.schema import own_code as owncode
-from scenarios.schema.algorithms import MONITOR_DELTA, AlgorithmModel, ClipSpec, Ground, ScheduleSpec, schedule
+from scenarios.schema.algorithms import AlgorithmModel, ClipSpec, Ground, ScheduleSpec, schedule
 from scenarios.schema.spec import Model, NonNegative, Share, Words, kinds_of
 
 FIELD = "algorithm.parameters"
@@ -30,8 +30,8 @@ class OwnClaim(Model):
 
     epsilon: NonNegative | None = None
     """The claimed ε of the whole run; none: what the class claims."""
-    delta: Share = 0.0
-    """δ of the claim."""
+    delta: Share | None = None
+    """δ of the claim, by default 0; without an ε: what the class's `claim` is handed, by default 0.001."""
     source: Words = "as given in the scenario"
     """Source of the claim: a theorem, a page, a name."""
 
@@ -63,7 +63,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
         found = owncode.load(self.path).algorithm
         claim = self.claim
         epsilon, source = (None, "") if claim is None else (claim.epsilon, claim.source)
-        suited = _suited(found, epsilon, 0.0 if claim is None else claim.delta, source)
+        suited = _suited(found, epsilon, (claim and claim.delta) or 0.0, source)
         try:
             made = suited(**_checked(found, self.parameters))
         except ScenarioError as error:
@@ -77,7 +77,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
 
     def _claims(self, made: Algorithm, ground: Ground) -> None:
         """Ask for the claim once, before anything runs: a `ScenarioError` says where its code goes wrong."""
-        facts = ground.adjacency, ground.setting(made.horizon or 1), self.delta or MONITOR_DELTA
+        facts = ground.adjacency, ground.setting(made.horizon or 1), self.delta_handed
         try:
             claimed(made, "claim", *facts)
         except ScenarioError:
@@ -92,7 +92,9 @@ class PythonSpec(AlgorithmModel, kind="python"):
 
     @property
     def delta(self) -> float | None:
-        return None if self.claim is None else self.claim.delta
+        """What `claim` is handed, if the scenario says so; beside an ε of the scenario's nothing asks for it."""
+        claim = self.claim
+        return None if claim is None or (claim.epsilon is not None and not claim.delta) else claim.delta
 
 
 if TYPE_CHECKING:

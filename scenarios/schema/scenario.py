@@ -1,6 +1,6 @@
 """A scenario: all of its parts, with the attacks and the audit of its runs."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -15,7 +15,7 @@ from scenarios.files.models import dump
 from scenarios.schema.attacks import Labels, MembershipSpec, PropertySpec, RebuildSpec, Rounds
 from scenarios.schema.checks import FigureSpec, MeasureSpec, ReproducesSpec, VariantSpec
 from scenarios.schema.own import AlgorithmSpec
-from scenarios.schema.spec import Index, Model, Name, Positive, exported
+from scenarios.schema.spec import Index, Model, Name, Positive, Values, exported
 from scenarios.schema.world import (
     AccessSpec,
     ActiveAdversarySpec,
@@ -281,7 +281,7 @@ class Scenario(Model):
     """The audit of the algorithms' claims; none: no audit."""
     variants: list[VariantSpec] = []
     """The scenario with some fields replaced, one run each."""
-    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    grid: dict[str, Values] = {}
     """Fields by dotted path, with the values that they take: a variant for each combination (of each of the
     `variants`)."""
     figures: list[FigureSpec] = []

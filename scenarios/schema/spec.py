@@ -13,7 +13,7 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -37,7 +37,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import PydanticKnownError, PydanticUndefined
+from pydantic_core import PydanticCustomError, PydanticKnownError, PydanticUndefined
 
 from netsim.bounds import LARGEST, Auto
 from netsim.errors import ScenarioError
@@ -105,6 +105,28 @@ class Model(BaseModel, metaclass=_DeclaredModel):
 
     def __repr_args__(self) -> "Iterator[tuple[str | None, Any]]":
         return ((name, getattr(self, name)) for name in differing(self) if name != tag_field(type(self), alone=True))
+
+
+def _each_once(values: list[Any]) -> list[Any]:
+    for k, value in enumerate(values):
+        if (first := [*map(_as_number, values)].index(_as_number(value))) < k:
+            words = {"problem": f"there twice: it is entry {first}, too", "allowed": "each value once", "entry": k}
+            raise PydanticCustomError("twice", "{problem}", words)
+    return values
+
+
+def _as_number(value: Any) -> str:
+    """A value's text, which is the same of 1 and 1.0, and not of 1 and true."""
+    if isinstance(value, Mapping):
+        return repr(sorted((str(name), _as_number(one)) for name, one in cast("Mapping[Any, Any]", value).items()))
+    if isinstance(value, list | tuple):
+        return repr([*map(_as_number, cast("Sequence[Any]", value))])
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return repr(float(value) if number and abs(value) <= LARGEST else value)
+
+
+Values = Annotated[list[Any], Field(min_length=1), AfterValidator(_each_once)]
+"""The values that a field takes one after the other, each of them once."""
 
 
 def public_name(model: type[BaseModel]) -> str:

@@ -142,7 +142,8 @@ class Judge:
         if not spec.prices:
             return None, ()
         self.progress.begin(f"{options.subject.spec.name}: exact ε of views", 1)
-        agent, delta, adjacency = options.pair.agent, claim.delta or options.subject.delta, self.experiment.adjacency
+        agent, adjacency = options.pair.agent, self.experiment.adjacency
+        delta = claim.delta or options.subject.price_delta
         try:
             found, views = price_views(options.simulation, spec, agent, adjacency, delta, options.pair)
         except AttackError as error:

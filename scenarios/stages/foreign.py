@@ -28,6 +28,8 @@ def read_foreign(file: Path, columns: dict[str, str], simulation: Simulation) ->
         found = read(file, columns, public, names, altered=altered)
     else:
         found = ForeignRows.of(str(file), enumerate(StreamedTranscript.open(file), start=1), "row")
+        if not found.records:
+            raise ScenarioError("file", str(file), "has no row", "a packet a row")
         found.check(public, altered=altered)
     if not altered:
         _check_messages(found, simulation, columns)

@@ -35,7 +35,7 @@ from scenarios.results import attacks as results
 from scenarios.results.attacked import ABSENT, VACUOUS, headline, interval, percent, rate
 from scenarios.results.attacks import Allowed, AtLevel, Bounded, MembershipAllowed, MembershipResult, PropertyResult
 from scenarios.results.base import Rate, taken
-from scenarios.results.numbers import show
+from scenarios.results.numbers import show_epsilon
 from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec
 from scenarios.schema.scenario import GradientChange
 from scenarios.stages.reconstruction import chosen, inferred
@@ -289,7 +289,7 @@ def _sentence_of_membership(found: results.Membership) -> str:
     if claim.epsilon is None:
         return f"{about}: {power}."
     most = percent(level.allowed) if level.allowed is not None and level.allowed < VACUOUS else "everything"
-    allowed = f"at {percent(level.level)} the claimed ε = {show(claim.epsilon)} allows {most}"
+    allowed = f"at {percent(level.level)} the claimed ε = {show_epsilon(claim.epsilon)} allows {most}"
     return f"{about}: {power}; {allowed}.{' The claim does not hold.' if claim.broken else ''}"
 
 

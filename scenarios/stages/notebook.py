@@ -146,7 +146,8 @@ def audit_own(
     experiment = Experiment.of(scenario)
     (subject,) = experiment.subjects
     simulation = replace(subject.simulation, algorithm=claiming(algorithm, epsilon, delta))
-    subject = replace(subject, simulation=simulation, delta=delta or subject.delta)
+    handed = delta if delta or (claim is not None and epsilon is None) else subject.delta
+    subject = replace(subject, simulation=simulation, delta=handed)
     activations = simulation.algorithm.horizon
     if activations is None:
         activations = replace(simulation, recording=Recording(measure=False)).run().largest_activations

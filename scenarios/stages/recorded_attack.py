@@ -52,7 +52,7 @@ from scenarios.results.attacked import (
 )
 from scenarios.results.attacks import RecordAttack
 from scenarios.results.base import LeftOut, Rate, Refused, taken
-from scenarios.results.numbers import show
+from scenarios.results.numbers import plural, show
 from scenarios.results.tables import write_estimates, write_records
 from scenarios.results.traffic import Traffic
 from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec, RebuildModel
@@ -134,7 +134,7 @@ class _Recording:
 
     def load(self) -> None:
         """Read the transcript, so that a damaged file is said before anything is computed."""
-        self.progress.begin(f"{self.subject.spec.name}: reading {len(self.transcript):,} rows", 1)
+        self.progress.begin(f"{self.subject.spec.name}: reading {plural(len(self.transcript), 'row')}", 1)
 
     # ── the adversary's side ────────────────────────────────────────────────────────────────────────────
     @cached_property

@@ -38,7 +38,7 @@ from scenarios.files.folders import whole
 from scenarios.files.mistakes import RENAMED
 from scenarios.results.findings import capitalized
 from scenarios.results.header import versions
-from scenarios.results.numbers import plural, show
+from scenarios.results.numbers import plural, show, show_epsilon
 from scenarios.schema import own_code
 from scenarios.schema.load import validated
 from scenarios.schema.own import PythonSpec
@@ -102,7 +102,7 @@ def make(
     """The file of the transcript at this place, and what it shows, be it nothing."""
     simulate = _simulator(experiment, subject, audited.pair, audited.claim.delta)
     recorded, account = witness.find(simulate, audited.pair, where)
-    says = _reason(account, audited.claim)
+    says = _reason(account, audited.claim, subject.simulation.algorithm.stopping().unit)
     return _file(experiment, subject, audited, where, recorded, account, says), account.proves(audited.claim)
 
 
@@ -224,6 +224,8 @@ class Confirmation:
     verdict: Literal["refuted", "unprotected"] | None
     reason: str
     remarks: tuple[str, ...]
+    step: str = "activation"
+    """A "round" of the algorithm, or an "activation" of a walk."""
 
     @property
     def first_above(self) -> int | None:
@@ -258,6 +260,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
     progress.begin("building both worlds and replaying the agent's code in them", 2 * parts)
     experiment, pair = _rebuilt(file, progress)
     subject = experiment.subject(file.algorithm)
+    step = subject.simulation.algorithm.stopping().unit
     said = [*_remarks(file, "" if file.intact else _altered(file, experiment, subject, pair))]
     simulation, hypotheses = subject.simulation, [cast("Objective", one) for one in pair.hypotheses]
     true, other = hypotheses[file.world], hypotheses[1 - file.world]
@@ -280,11 +283,11 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
         progress.advance(parts)
     except NetsimError as error:
         why = f"The agent's code does not send this transcript: {error}"
-        return Confirmation(file, claim, None, None, why, tuple(said))
-    remarks = (*said, *_differences(file, activations, claim, account))
+        return Confirmation(file, claim, None, None, why, tuple(said), step)
+    remarks = (*said, *_differences(file, activations, claim, account, step))
     if claim is None:
-        return Confirmation(file, claim, account, None, "The algorithm claims no privacy here", remarks)
-    shows = _reason(account, claim)
+        return Confirmation(file, claim, account, None, "The algorithm claims no privacy here", remarks, step)
+    shows = _reason(account, claim, step)
     # Messages after the agent's k-th activation are dated k + 1.
     dates = [item.activation for item in account.items]
     dates += [] if account.uncovered is None else [account.uncovered.activation]
@@ -293,7 +296,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
         against = f"{ALTERED}, so nothing is confirmed by it."
     elif active > activations:
         against = (
-            f"The agent was active {active} times in this transcript, and the claim would be that of {activations}: "
+            f"The agent has {plural(active, step)} in this transcript, and the claim would be that of {activations}: "
             f"nothing is confirmed ({shows})"
         )
     elif file.scenario.get("active_adversaries"):
@@ -306,7 +309,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
         shown = "refuted" if exceeds(lower, claim.epsilon) else None
         shows = _by_set(len(evidence.losses), lower, claim, confidence)
         remarks = (*remarks, *_differences_of_set(file, evidence, lower))
-    return Confirmation(file, claim, account, None if against else shown, against or shows, remarks)
+    return Confirmation(file, claim, account, None if against else shown, against or shows, remarks, step)
 
 
 def _set_of(file: WitnessFile, first: Witness) -> TranscriptSet | None:
@@ -433,9 +436,9 @@ def _renamed(tree: T) -> T:
 
 
 # ── in words ────────────────────────────────────────────────────────────────────────────────────────────
-def _reason(account: Account, claim: Claim) -> str:
+def _reason(account: Account, claim: Claim, step: str) -> str:
     """One line: what the transcript shows of the claim."""
-    of_claim = f"the claimed ε = {show(claim.epsilon, 4)}" if claim.epsilon is not None else "any claim"
+    of_claim = f"the claimed ε = {show_epsilon(claim.epsilon)}" if claim.epsilon is not None else "any claim"
     if account.uncovered is not None:
         end = f", so ε is above {of_claim}"
         if claim.delta > 0:
@@ -447,7 +450,7 @@ def _reason(account: Account, claim: Claim) -> str:
                 "a deterministic function of its private gradients", f"a function of its {both}"
             )
         return capitalized(f"{uncovered}; no noise protects it{end}.")
-    loss = f"The loss of this transcript is {show(account.total, 6)}"
+    loss = f"The loss of this transcript is {show_epsilon(account.total, claim.epsilon)}"
     if claim.epsilon is None:
         return f"The claim is undefined ({'; '.join(claim.failed_conditions)}). {loss}."
     if claim.delta > 0:
@@ -455,7 +458,7 @@ def _reason(account: Account, claim: Claim) -> str:
     if account.proves(claim) is None:
         return f"{loss}, not above {of_claim}."
     first = account.first_above(claim.epsilon)
-    by = "" if first is None else f" by activation {account.items[first].activation}"
+    by = "" if first is None else f" by {step} {account.items[first].activation}"
     return f"{loss}, above {of_claim}{by}: ε is at least that."
 
 
@@ -463,9 +466,10 @@ def _by_set(transcripts: int, lower: float, claim: Claim, confidence: float) -> 
     """One line: what a set of transcripts shows of a claim at δ > 0."""
     assert claim.epsilon is not None
     above = "above" if exceeds(lower, claim.epsilon) else "not above"
+    proven = show_epsilon(lower, claim.epsilon)
     return (
-        f"{plural(transcripts, 'transcript')} prove{'s' * (transcripts == 1)} ε ≥ {show(lower, 6)} "
-        f"at {show(confidence, 4)} confidence, {above} the claimed ε = {show(claim.epsilon, 4)} "
+        f"{plural(transcripts, 'transcript')} prove{'s' * (transcripts == 1)} ε ≥ {proven} "
+        f"at {show(confidence, 4)} confidence, {above} the claimed ε = {show_epsilon(claim.epsilon)} "
         f"at δ = {show(claim.delta)}, if they are the first that the seed drew."
     )
 
@@ -513,14 +517,16 @@ def _remarks(file: WitnessFile, altered: str = "") -> Iterator[str]:
         yield f"It was recorded with {', '.join(others)}."
 
 
-def _differences(file: WitnessFile, activations: int, claim: Claim | None, account: Account) -> Iterator[str]:
+def _differences(
+    file: WitnessFile, activations: int, claim: Claim | None, account: Account, step: str
+) -> Iterator[str]:
     """What does not agree with the file."""
     if file.activations != activations:
         yield f"The file says Θ = {file.activations}; the scenario's algorithm has {activations}."
     if not account.identical:
         yield "The messages are reproduced but for rounding, not to the last bit."
     if account.unreliable_from is not None:
-        yield f"From activation {account.unreliable_from} on noise drowns in rounding: nothing there counts."
+        yield f"From {step} {account.unreliable_from} on noise drowns in rounding: nothing there counts."
     found, then = account.as_plain(), file.account.get("releases")
     if not (plain.is_list(then) and any(plain.is_mapping(one) and "field" in one for one in then)):
         # A file of a version in which releases had no fields' names.

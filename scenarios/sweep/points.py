@@ -24,7 +24,7 @@ from scenarios.results.base import Setting
 from scenarios.results.numbers import setting
 from scenarios.schema.load import Located, load_scenario, validated, without_name
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.spec import Finite, Index, Model, Positive, exported
+from scenarios.schema.spec import Finite, Index, Model, Positive, Values, exported
 
 
 def _mistake(problem: str, allowed: str) -> PydanticCustomError:
@@ -111,7 +111,7 @@ class Sweep(Model):
 
     scenario: Annotated[str, Field(min_length=1)]
     """A shipped scenario's name, or the path of a file from this one."""
-    grid: dict[Varied, Annotated[list[Any], Field(min_length=1)]] = {}
+    grid: dict[Varied, Values] = {}
     """Fields by dotted path, with the values that they take: a point for each combination."""
     random: dict[Varied, Law] = {}
     """Fields by dotted path, with the laws that their values are drawn by."""
@@ -136,15 +136,10 @@ class Sweep(Model):
         return self._written
 
     def remarks(self) -> list[str]:
-        """What of it makes no points of its own: a value that is there twice, and nothing that varies."""
-        found = [
-            f"{path} has a value twice in grid: each makes points of its own, which are the same"
-            for path, values in self.grid.items()
-            if len({repr(value) for value in values}) < len(values)
-        ]
+        """That nothing of it varies."""
         varies = self.random or self.repeats > 1 or any(len(values) > 1 for values in self.grid.values())
         alone = "The sweep has one point: no field has several values in grid, none is in random, and repeats is 1"
-        return found if varies else [*found, alone]
+        return [] if varies else [alone]
 
     @field_validator("random")
     @classmethod

@@ -1,5 +1,7 @@
 """Messages of errors: what others wrote is cut, numbers of NumPy's read as Python's."""
 
+from pathlib import PurePosixPath
+
 import numpy as np
 import pytest
 
@@ -40,9 +42,44 @@ def test_numbers_of_numpys_read_as_pythons(made, says):
     assert str(caught.value).startswith(says)
 
 
+def test_a_class_reads_as_its_name():
+    assert str(NetsimError("mutable default <class 'dict'>")) == "mutable default dict"
+    assert str(ScenarioError("a", 1, "a <class 'netsim.node.Node'>")) == "a = 1: a Node"
+
+
 @pytest.mark.parametrize("value", [np.float64(1.5), (np.float64(1.5),), {"a": np.bool_(True)}, np.str_("a")])
 def test_so_do_those_inside_others(value):
     assert "np." not in str(ScenarioError("field", value, f"{value!r} is wrong", "less"))
+
+
+class Nothing:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("value", "reads"),
+    [
+        (None, "null"),
+        (True, "true"),
+        ({"kind": "uniform", "low": None}, "{kind: uniform, low: null}"),
+        ([{"on": ["no", "a: b", 2, "2"]}], "[{on: […]}]"),
+        (["no", "a: b", 2, "2", "two words"], "['no', 'a: b', 2, '2', two words]"),
+        ((1, 2.5), "[1, 2.5]"),
+        (list(range(9)), "[0, 1, 2, 3, 4, 5, …]"),
+        (PurePosixPath("a/b"), "'a/b'"),
+        (np.array([1.0, 2.0]), "[1.0, 2.0]"),
+        (np.bool_(False), "false"),
+        (Nothing, "'Nothing'"),
+        ("true", "'true'"),
+    ],
+)
+def test_a_value_of_a_file_reads_as_in_a_file(value, reads):
+    """A mistake in a scenario, on the command line, and in what a command says of either; Python's words where the
+    value is in somebody's code."""
+    assert str(ScenarioError("a.b", value, "wrong", "", "mine.yaml", 3)) == f"mine.yaml:3: a.b = {reads}: wrong"
+    assert str(ScenarioError("-o a.b", value, "wrong")) == f"-o a.b = {reads}: wrong"
+    assert ScenarioError("a.b", value, "wrong").sentence(as_file=True) == f"a.b = {reads}: wrong"
+    assert str(ScenarioError("a.b", None, "wrong", "", "mine.py", 3)) == "mine.py:3: a.b = None: wrong"
 
 
 def test_no_private_name_is_suggested_but_for_one():

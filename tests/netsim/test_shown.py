@@ -14,7 +14,7 @@ from netsim.errors import ScenarioError, TranscriptError
 from netsim.problems import build
 from netsim.problems.data import Dataset, load
 from netsim.schedules import Constant
-from netsim.shown import Shown, above, show
+from netsim.shown import Shown, above, show, show_epsilon
 from netsim.topology import ring
 
 DATA = load("synthetic", records=30, dimension=3)
@@ -137,3 +137,20 @@ def test_no_message_writes_delta_in_a_form_of_its_own():
     assert len(sources) > 100
     own = re.compile(r"δ = \{[^}]*:[^}]*g\}(?! is not in)")
     assert [str(file) for file in sources if own.search(file.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "beside", "reads"),
+    [
+        (69.4724, None, "69.47"),
+        (1.23456, None, "1.235"),
+        (2.0, None, "2"),
+        (None, None, "–"),
+        (float("inf"), 1.0, "∞"),
+        (2.92135, 1.0, "2.921"),
+        (2.0000312, 2.0, "2.00003"),
+        (2.0, 2.0, "2"),
+    ],
+)
+def test_an_epsilon_has_four_digits_everywhere_and_more_to_tell_two_apart(value, beside, reads):
+    assert show_epsilon(value, beside) == reads

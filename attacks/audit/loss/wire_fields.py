@@ -86,12 +86,13 @@ class Released:
         """Links on which it travels verbatim, in order; none if it is only inside other values."""
         return tuple(sorted({(self.agent, j) for carrier in self.carriers for j in carrier.receivers}))
 
-    def __str__(self) -> str:
+    def place(self, step: str) -> str:
+        """Where it is on the wire, in which `step`: a "round", or an "activation" of a walk."""
         first = self.carriers[0] if self.carriers else self.inside
         if first is None:
-            return f"not on the wire (activation {self.activation})"
+            return f"not on the wire ({step} {self.activation})"
         within = "" if self.carriers else "inside "
-        return f"{within}{first.name!r} of {first.kind} {first.number} (activation {self.activation})"
+        return f"{within}{first.name!r} of {first.kind} {first.number} ({step} {self.activation})"
 
 
 Cause = Literal["value", "bare release", "other support", "other message", "too little noise"]

@@ -35,7 +35,7 @@ from netsim.randomness import Streams, coins_of
 from netsim.simulation import Run, Simulation
 from scenarios.files.document import plain, read_yaml
 from scenarios.lab.scenes.budgets import APART, pulling
-from scenarios.results.numbers import show
+from scenarios.results.numbers import show, show_epsilon
 from scenarios.stages.worlds import worlds
 
 AGENTS, AGENT, DIMENSION, REPLICAS, TRIALS = 4, 1, 4, 50, 200
@@ -261,8 +261,8 @@ class _Examined:
             ["replay", same if self.identical else "messages did not come again: not all came through the node"],
         ]
         for way, one in self.audits:
-            numbers = f"ε claimed {show(one.claim.epsilon)}, exact {show(one.epsilon_exact)}"
-            game = f"audited ≥ {show(one.epsilon_audited)}"
+            numbers = f"ε claimed {show_epsilon(one.claim.epsilon)}, exact {show_epsilon(one.epsilon_exact)}"
+            game = f"audited ≥ {show_epsilon(one.epsilon_audited)}"
             rows.append([f"audit, {WAYS[way]}", f"{one.judgement.verdict}: {numbers}, {game}"])
         return rows
 
@@ -279,7 +279,7 @@ class _Examined:
         if self.verdict not in (Verdict.PROVEN, Verdict.CONSISTENT) or claimed is None:
             return f"It is {self.verdict}: {self.worst.judgement.reason}"
         if not 0 < claimed <= bound:
-            return f"It claims ε = {show(claimed)}; more than 0 and at most {show(bound)} is asked for."
+            return f"It claims ε = {show_epsilon(claimed)}; more than 0 and at most {show(bound)} is asked for."
         if not self.error <= 2 * twin.error:
             return f"Its error is {show(self.error)}; at most {show(2 * twin.error)} is asked for."
         return ""
@@ -463,9 +463,9 @@ class _Planted:
     def compared(self) -> str:
         fault, twin = self.examined()
         return (
-            f"As written it is {fault.verdict}: ε claimed {show(fault.claim.epsilon)}, exact "
-            f"{show(fault.worst.epsilon_exact)}. The sound twin is {twin.verdict}: {show(twin.claim.epsilon)} and "
-            f"{show(twin.worst.epsilon_exact)}."
+            f"As written it is {fault.verdict}: ε claimed {show_epsilon(fault.claim.epsilon)}, exact "
+            f"{show_epsilon(fault.worst.epsilon_exact)}. The sound twin is {twin.verdict}: "
+            f"{show_epsilon(twin.claim.epsilon)} and {show_epsilon(twin.worst.epsilon_exact)}."
         )
 
 

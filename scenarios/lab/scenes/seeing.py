@@ -26,7 +26,7 @@ def _priced(topology: str, own: float, shared: float, victim: int, exact: tuple[
     experiment = planned(_words(topology, own, shared))
     (subject,) = experiment.subjects
     spec = ViewsSpec(exact=list(exact), coalition=size or None)
-    found, _ = price_views(subject.simulation, spec, victim, experiment.adjacency, subject.delta)
+    found, _ = price_views(subject.simulation, spec, victim, experiment.adjacency, subject.price_delta)
     return found
 
 

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from netsim.errors import ScenarioError
-from scenarios.render.page.printed import FORMATS, glyphs_missing, printed, too_narrow
+from scenarios.render.page.printed import FORMATS, plainly_drawn, printed, too_narrow
 from scenarios.results.base import write_text
 from scenarios.results.numbers import show, ten_to
 
@@ -90,7 +90,7 @@ class Drawing:
         """The figure as an `<svg>` element in the page's colours, which follow light and dark."""
         stream = io.StringIO()
         metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        with cast("Any", mpl).rc_context(_STYLE), glyphs_missing():
+        with cast("Any", mpl).rc_context(_STYLE), plainly_drawn():
             cast("Any", FigureCanvasSVG(self.figure)).print_svg(stream, metadata=metadata)
         return Markup(_adapt(stream.getvalue(), self.name, self.words))
 
@@ -143,7 +143,8 @@ class Chart:
         """Write the figure to a file: .svg, .pdf or .png (`dpi` dots an inch), `width` inches wide, with its
         key; or .html, a page with its caption. Returns where it is.
 
-        You get a `ScenarioError` for another ending, or a width or resolution that no figure has.
+        You get a `ScenarioError` for another ending, or a width or resolution that no figure has, or this one has no
+        room in.
         """
         file, title = Path(path), escape(self.title)
         kind = file.suffix.lower()[1:]

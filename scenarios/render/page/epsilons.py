@@ -29,7 +29,7 @@ from scenarios.results.budgets import LossBreakdown, LossPart, OverTime
 from scenarios.results.curves import step
 from scenarios.results.findings import Entry as Algorithm
 from scenarios.results.findings import judged
-from scenarios.results.numbers import MISSING, all_known, at_least, count, exact, known, show
+from scenarios.results.numbers import MISSING, all_known, at_least, count, exact, known, show, show_epsilon
 from scenarios.results.tree import AuditSummary
 
 _LANES = ("claimed", "exact", "audited")
@@ -87,8 +87,8 @@ def _picture(rows: Sequence["_Row"], name: str, width: int) -> Drawing:
         for row, top in zip(rows, tops, strict=True):
             _Painter(plot, scale, pixel, row, top).draw()
         words = (
-            f"{row.name}: {row.verdict}; claimed {show(row.claimed)}, exact {row.exact}, "
-            f"audited at least {show(row.audited)}." for row in rows
+            f"{row.name}: {row.verdict}; claimed {show_epsilon(row.claimed)}, exact {row.exact}, "
+            f"audited at least {show_epsilon(row.audited)}." for row in rows
         )  # fmt: skip
         return Drawing(name, "The three epsilons. " + " ".join(words), figure)
 
@@ -153,7 +153,7 @@ class _Painter:
         self.plot.plot([at, at], [top, bottom], color=INK, linewidth=1.6)
         self.plot.plot([at], [self.top + 1], marker="D", color=INK, markersize=7.5)
         side = -1 if end - at < 55 * self.pixel else 1
-        self._text(at + side * 10 * self.pixel, 1, show(self.row.claimed), ha="right" if side < 0 else "left")
+        self._text(at + side * 10 * self.pixel, 1, show_epsilon(self.row.claimed), ha="right" if side < 0 else "left")
 
     def _exact(self) -> None:
         row, scale, y = self.row, self.scale, self.top + 2
@@ -253,7 +253,7 @@ def _wide_as(text: str) -> float:
 def epsilon_exact(audit: AuditResult) -> str:
     """ε exact, and the estimate of the sample within it, where it is one for who sees the wire alone."""
     interval = audit.epsilon_exact
-    text, middle = exact(interval, 4), show(interval.estimate, 4)
+    text, middle = exact(interval), show_epsilon(interval.estimate)
     inside = not interval.upper_bound_only and middle not in text.split(" … ")
     return f"{text} (the sample's estimate: {middle})" if inside else text
 
@@ -356,7 +356,7 @@ def _over_time(time: OverTime, name: str) -> Chart | None:
 
 def _notes(time: OverTime) -> list[str]:
     level = show(time.vacuous_above)
-    exceeds = time.exceeds and f"{show(time.exceeds.exact)}, not {show(time.exceeds.claimed)}"
+    exceeds = time.exceeds and f"{show_epsilon(time.exceeds.exact)}, not {show_epsilon(time.exceeds.claimed)}"
     notes = (
         (time.exceeds_from, f"the exact ε is first proven to be above the claim: {exceeds}"),
         (time.claimed_vacuous_from, f"the claim is above {level} from there on: it promises nothing"),

@@ -69,7 +69,8 @@ def export_figures(
     `width` is in inches, or a text with its unit (in, cm, mm, pt); heights keep the page's proportions. `dpi` is of
     PNG. Beside the figures, `figures.json` has of each its title, caption, what it says in words, and its source.
 
-    You get a `ScenarioError` for a format, a width or a resolution that cannot be.
+    You get a `ScenarioError` for a format, a width or a resolution that cannot be; and for a width that there are
+    figures which have no room in, after all others are written.
     """
     wanted, inches = checked(formats, width)
     if not 30 <= dpi <= 2400:
@@ -78,16 +79,20 @@ def export_figures(
     folder.mkdir(parents=True, exist_ok=True)
     shown.begin("figures", len(charts))
     exported: list[_Exported] = []
-    missing = set[str]()
+    missing, cramped = set[str](), list[str]()
     for number, one in enumerate(charts, start=1):
         plain = re.sub(r"[^a-z0-9]+", "-", one.title.lower()).strip("-")
         name = f"{number:02d}-{plain[:60].rstrip('-') or one.drawing.name}"
         files = [folder / f"{name}.{kind}" for kind in wanted]
         drawing = one.at(inches)
-        missing |= printed(drawing.figure, one.key, drawing.words, files, dpi, inches, one.narrow is not None)
+        shown.advance(1)
+        try:
+            missing |= printed(drawing.figure, one.key, drawing.words, files, dpi, inches, one.narrow is not None)
+        except ScenarioError:
+            cramped.append(f"“{one.title}”")
+            continue
         caption = " ".join(one.caption)
         write_text(folder / f"{name}.txt", f"{one.title}. {caption}\n\nNumbers: {source}.")
-        shown.advance(1)
         labels = [entry.label for entry in one.key]
         exported.append(
             _Exported(name, one.title, caption, drawing.words, labels, source, [file.name for file in files])
@@ -96,6 +101,9 @@ def export_figures(
         shown.say(f"The font of PDF and PNG figures has no {''.join(sorted(missing))}; SVG figures show it.")
     text = json.dumps([asdict(one) for one in exported], indent=1, ensure_ascii=False)
     write_text(folder / "figures.json", text)
+    if cramped:
+        why = f"too narrow for the axes and words of {', '.join(cramped)}; all other figures are written"
+        raise ScenarioError("--width", width, why, "wider, such as 3.5in")
     return exported
 
 
@@ -128,7 +136,7 @@ class _TableRow(NamedTuple):
 def export_tables(runs: Mapping[str, Results], folder: Path, source: str = RESULTS) -> list[str]:
     """Write `epsilons.csv` and `epsilons.tex` of runs, by name, to `folder`; their names are returned.
 
-    The CSV has the numbers in full, "inf" for infinity, empty where there is none. The LaTeX table has three digits
+    The CSV has the numbers in full, "inf" for infinity, empty where there is none. The LaTeX table has four digits
     and needs booktabs.
     """
     rows = [_table_row(run, entry) for run, results in runs.items() for entry in results.algorithms]
@@ -182,10 +190,10 @@ def _cells(row: _TableRow) -> list[str]:
 
 
 def _number(value: float | None) -> str:
-    """Three digits in LaTeX."""
+    """Four digits in LaTeX."""
     if value is None or math.isnan(value):
         return "--"
     if math.isinf(value):
         return r"$\infty$"
-    mantissa, _, exponent = f"{value:.3g}".partition("e")
+    mantissa, _, exponent = f"{value:.4g}".partition("e")
     return rf"${mantissa} \times 10^{{{int(exponent)}}}$" if exponent else mantissa

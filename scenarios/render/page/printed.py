@@ -5,6 +5,7 @@ import re
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -16,6 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
+from netsim.errors import ScenarioError
 from netsim.own import kept_back
 from scenarios.files.folders import whole
 
@@ -26,6 +28,8 @@ _WIDE = 8.5
 """Inches on the page from which on a figure with a wide and a narrow drawing is wide."""
 _SWATCH, _LETTER, _LINE = 42, 6.0, 18
 """Of a key in pixels: the room of a swatch, of a letter, and of a line."""
+_GLYPH, _CRAMPED = r"Glyph (\d+) .*missing from", "layout not applied"
+"""Beginnings, or parts, of the drawing library's warnings."""
 _SETTINGS = {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "netsim", "text.parse_math": False}
 _METADATA = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 _SCALED = (
@@ -54,7 +58,10 @@ def printed(
     figure: Figure, key: Sequence[_Entry], words: str, files: Sequence[Path], dpi: int, inches: float, placed: bool
 ) -> set[str]:
     """Write a figure that wide, its letters of about `_SMALLEST` points, everything to scale, on white, with its key
-    below. Returns the letters that the font of PDF and PNG files does not have."""
+    below. Returns the letters that the font of PDF and PNG files does not have.
+
+    You get a `ScenarioError` of `width` where there is no room for its axes beside its words.
+    """
     across, high = figure.get_size_inches().tolist()
     # The words of a figure with two drawings stand at places that were computed for its own width.
     scale = inches / across if placed else _SMALLEST / _POINTS
@@ -73,8 +80,11 @@ def printed(
     for file in files:
         kind = file.suffix[1:].lower()
         with whole(file) as draft:
-            with cast("Any", mpl).rc_context(_SETTINGS), glyphs_missing() as missing:
+            with cast("Any", mpl).rc_context(_SETTINGS), plainly_drawn() as found:
                 cast("Any", figure).savefig(draft, format=kind, dpi=dpi, metadata=_METADATA[kind])
+            if found.cramped:
+                why = "too narrow for the figure's axes and words"
+                raise ScenarioError("width", inches, why, "wider, such as 3.5")
             if kind == "svg":  # fonts that everybody has, and its meaning in words
                 text = draft.read_text(encoding="utf-8")
                 text = text.replace("'DejaVu Sans'", "'DejaVu Sans', Helvetica, Arial, sans-serif")
@@ -82,7 +92,7 @@ def printed(
                 text = f"{head}{svg}<title>{html.escape(words)}</title>{rest}"
                 draft.write_text(text, encoding="utf-8")
             else:
-                lacking |= set(missing)
+                lacking |= set(found.missing)
     return lacking
 
 
@@ -100,15 +110,26 @@ def _legend(figure: Figure, key: Sequence[_Entry], inches: float) -> int:
     return -(-len(key) // columns)
 
 
-@contextmanager
-def glyphs_missing() -> Generator[list[str]]:
-    """Letters that the font lacks, of what is drawn within the block, in place of a warning for each.
+@dataclass
+class Drawn:
+    """Letters that the font lacks, of what was drawn; whether there was no room for axes beside the words.
 
     Where text stays text, as in a page, the reader's own fonts show them: only the room they take is a guess.
     """
-    missing: list[str] = []
-    with warnings.catch_warnings(), kept_back(r"Glyph \d+ .*missing from") as kept:
-        warnings.filterwarnings("always", r"Glyph \d+ ")
-        yield missing
-    codes = (re.findall(r"\d+", str(message))[0] for message, *_ in kept)
-    missing.extend(dict.fromkeys(chr(int(code)) for code in codes))
+
+    missing: list[str] = field(default_factory=list[str])
+    cramped: bool = False
+
+
+@contextmanager
+def plainly_drawn() -> Generator[Drawn]:
+    """What the drawing library warns of what is drawn within the block, in place of its own words."""
+    found = Drawn()
+    with warnings.catch_warnings(), kept_back(rf"{_GLYPH}|{_CRAMPED}") as kept:
+        for one in (_GLYPH, f".*{_CRAMPED}"):
+            warnings.filterwarnings("always", one)
+        yield found
+    texts = [str(message) for message, *_ in kept]
+    codes = [match[1] for one in texts if (match := re.match(_GLYPH, one))]
+    found.missing.extend(dict.fromkeys(chr(int(code)) for code in codes))
+    found.cramped = len(codes) < len(texts)

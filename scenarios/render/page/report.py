@@ -51,7 +51,7 @@ from scenarios.results.audit import AuditResult
 from scenarios.results.curves import COLUMNS, step
 from scenarios.results.curves import rows as costs_of
 from scenarios.results.findings import listener
-from scenarios.results.numbers import count, plural, show
+from scenarios.results.numbers import count, plural, show, show_epsilon
 from scenarios.results.reproduction import CheckAnswer, FigureCurve, FigureResult
 from scenarios.results.traffic import TrafficResult
 from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, Results
@@ -185,7 +185,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    names = ("show", "fixed", "percent", "at_least", "setting", "e_to", "plural", "exact", "between")
+    names = ("show", "show_epsilon", "fixed", "percent", "at_least", "setting", "e_to", "plural", "exact", "between")
     cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
     cast("dict[str, object]", found.filters).update(coded=_coded, whole_words=_whole_words)
     modules = attacked, findings, network, numbers, plain_words, plan, sentences
@@ -263,7 +263,7 @@ def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:
         bare = len(audit.unprotected_fields)
         found["breakdown"] = plural(bare, "unprotected field") if bare else counted
         if audit.search:
-            found["searched"] = f"ε = {show(audit.search.winner.epsilon)}, {audit.search.winner.family}"
+            found["searched"] = f"ε = {show_epsilon(audit.search.winner.epsilon)}, {audit.search.winner.family}"
     if isinstance(seen := entry.views, ViewsResult):
         found["views"] = f"refuted for {len(seen.refuted)} of {plural(len(seen.views), 'view')}"
     if isinstance(costs := entry.prices, ViewPrices):

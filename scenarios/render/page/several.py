@@ -12,7 +12,7 @@ from scenarios.render.sentences import Finding, headline, meanings, terms
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import ComparisonResult, Ratio
-from scenarios.results.numbers import MISSING, at_least, count, exact, known, setting, show
+from scenarios.results.numbers import MISSING, at_least, count, exact, known, setting, show, show_epsilon
 
 _LETTERS = 300
 """Of a value in the table of differences."""
@@ -93,7 +93,7 @@ def _verdict_cells(one: Subject) -> list[str]:
     audit = one.entry.audit
     if not isinstance(audit, AuditResult):
         return [MISSING] * 5
-    claimed, proven = show(audit.epsilon_claimed), at_least(audit.epsilon_audited)
+    claimed, proven = show_epsilon(audit.epsilon_claimed), at_least(audit.epsilon_audited)
     return [claimed, exact(audit.epsilon_exact), proven, show(audit.claim.delta), count(audit.first_violation)]
 
 

@@ -77,6 +77,19 @@ def test_run_as_json_is_one_document_with_verdicts_and_status_1(tmp_path, monkey
 
 
 @pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["check", "--help"], "check [OPTIONS] SCENARIO "),
+        (["compare", "--help"], "compare [OPTIONS] FOLDER… "),
+        (["list", "--help"], "list [OPTIONS] [KIND] "),
+        (["check"], "Missing argument SCENARIO."),
+    ],
+)
+def test_an_argument_has_the_name_of_the_docs(words, says):
+    assert says in " ".join(cli(*words).output.split())
+
+
+@pytest.mark.parametrize(
     ("words", "status"),
     [
         (["run", "nothing", "--json"], 2),

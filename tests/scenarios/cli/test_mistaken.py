@@ -166,7 +166,7 @@ MISTAKES = {
     ),
     "labels that are numbers": (
         "check csv.yaml -o problem.data.label=a", 2,
-        "csv.yaml:2: problem.data.classes = None: column 'a' has 3 labels, which are 0.5, 1, 2; allowed: two of them",
+        "csv.yaml:2: problem.data.classes = null: column 'a' has 3 labels, which are 0.5, 1, 2; allowed: two of them",
     ),
     "data that are not there": (
         "check csv.yaml -o problem.data.path=one.csv", 2, "-o problem.data.path = 'one.csv': no such file: /"
@@ -286,7 +286,7 @@ MISTAKES = {
     ),
     "data with a mark at their beginning": (
         "check csv.yaml -o problem.data.path=marked.csv -o problem.data.label=a", 2,
-        "problem.data.classes = None: column 'a' has 3 labels, which are 0.5, 1, 2; allowed: two of them",
+        "problem.data.classes = null: column 'a' has 3 labels, which are 0.5, 1, 2; allowed: two of them",
     ),
     "a graph in UTF-16": (
         'check tiny.yaml -o topology={"kind":"file","path":"wide.csv"}', 2,

@@ -55,12 +55,12 @@ SWEEPS = {
     ),
     "sweep: a field of the scenario": (
         "scenario: small\naudit: null\n",
-        "sweep.yaml:2: audit = None: unknown field: a scenario's; did you mean `-o audit=null`, or grid: {audit: "
+        "sweep.yaml:2: audit = null: unknown field: a scenario's; did you mean `-o audit=null`, or grid: {audit: "
         "[null]}?; allowed: scenario, grid, random, draws, repeats, seed, keep",
     ),
     "sweep: a field in two places, drawn and not": (
         "scenario: small\ngrid: {links.loss: [0.1]}\nrandom:\n  links.loss: {law: uniform, low: 0, high: 0.5}\n",
-        "sweep.yaml:3: random = {'links.loss': {'high': 0.5, 'law': 'uniform', 'low': 0}}: links.loss is in grid, "
+        "sweep.yaml:3: random = {links.loss: {law: uniform, low: 0, high: 0.5}}: links.loss is in grid, "
         "too; allowed: each field in grid or in random",
     ),
     "sweep: draws of nothing": (

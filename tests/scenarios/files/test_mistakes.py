@@ -53,7 +53,7 @@ def test_what_a_file_takes_from_its_base_is_told_with_the_line_of_the_base(tmp_p
     assert str(caught.value).splitlines() == [
         "own.yaml:3: seed = 'x': wrong type: text; allowed: a whole number",
         "base.yaml:8: links.loss = 1.1: out of range; allowed: >= 0.0 and < 1.0",
-        "base.yaml:9: links.relaible = True: unknown field; did you mean 'reliable'?; allowed: delay, loss, bandwidth, "
+        "base.yaml:9: links.relaible = true: unknown field; did you mean 'reliable'?; allowed: delay, loss, bandwidth, "
         "buffer, reliable, timeout, reordering, duplication, outages, encrypted, authenticated",
     ]
 
@@ -69,7 +69,7 @@ def test_what_a_file_takes_from_its_base_is_told_with_the_line_of_the_base(tmp_p
          "YAML is indented with spaces, two a level, never with tabs"),
         ("extends: own.yaml\n", "own.yaml:1: extends = 'own.yaml': extends itself (own.yaml → own.yaml); allowed: a "
          "file that does not lead back here"),
-        ("extends: [base.yaml]\n", "own.yaml:1: extends = ['base.yaml']: wrong type; allowed: the name of a shipped "
+        ("extends: [base.yaml]\n", "own.yaml:1: extends = [base.yaml]: wrong type; allowed: the name of a shipped "
          "scenario, or a path"),
     ],
 )  # fmt: skip
@@ -138,7 +138,7 @@ def test_anchors_merge_keys_and_byte_order_marks(tmp_path, monkeypatch):
     ("raw", "message"),
     [
         (b"", "f.yaml:1: the file is empty; allowed: name: …, topology: …, algorithms: …"),
-        (b"- a\n", "f.yaml:1: file = ['a']: a mapping of fields is needed (the hyphens make it a list); allowed: name: "
+        (b"- a\n", "f.yaml:1: file = [a]: a mapping of fields is needed (the hyphens make it a list); allowed: name: "
          "…, topology: …, algorithms: …"),
         (b"\x89PNG\0\0", "f.yaml:1: is no text file; allowed: a YAML file"),
         (b"name: a\ntitle: caf\xe9\n", "f.yaml:2: is not in UTF-8 (byte 18: 0xe9); allowed: the same file, saved as "

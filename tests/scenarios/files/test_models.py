@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 import scenarios.schema
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, written
 from scenarios import Scenario, dump, load
 from scenarios.files.document import plain, read_yaml
 from scenarios.files.library import library
@@ -144,7 +144,7 @@ def test_a_default_that_alone_tells_two_models_apart_is_written():
 @pytest.mark.slow
 @given(
     text=st.text(st.characters(exclude_categories=("Cs",)).filter(str.isprintable), max_size=40),
-    values=st.lists(ANYTHING, min_size=1),
+    values=st.lists(ANYTHING, min_size=1, unique_by=written),
 )
 @settings(max_examples=60, deadline=None)
 def test_texts_and_values_of_any_kind_survive(text, values):

@@ -70,7 +70,7 @@ def test_the_small_scale_is_what_is_other_than_printed():
     assert shrunk.reproduces.small is None
     fewer = TEXT.replace("topology.agents: 3", "variants: [{name: tiny, set: {seed: 5}}]")
     assert small(parse(fewer)).scenario.reproduces.missing == [
-        "small scale: algorithms[0].activations = 20, variants = ['tiny']"
+        "small scale: algorithms[0].activations = 20, variants = [tiny]"
     ]
 
 

@@ -197,7 +197,7 @@ def test_a_row_of_a_comparison_has_one_number_of_digits(pair):
     interval = replace(one.entry.audit.epsilon_exact, lower=1.23456, upper=1.23456)
     audit = replace(one.entry.audit, epsilon_claimed=0.123456, epsilon_exact=interval, epsilon_audited=1.23456)
     cells = several._verdict_cells(replace(one, entry=replace(one.entry, audit=audit)))
-    assert cells[:3] == ["0.123", "1.23", "≥ 1.23"]
+    assert cells[:3] == ["0.1235", "1.235", "≥ 1.235"]
 
 
 def test_variants_of_a_study_are_runs(study):

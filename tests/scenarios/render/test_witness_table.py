@@ -24,7 +24,7 @@ def account(laws=("Gaussian",)):
 def shown(monkeypatch, width, account):
     console = Console(width=width, record=True, file=StringIO())
     monkeypatch.setattr(witness, "console", console)
-    found = SimpleNamespace(first_above=1, file=SimpleNamespace(intact=True))
+    found = SimpleNamespace(first_above=1, step="activation", file=SimpleNamespace(intact=True))
     for table in witness._tables(found, account, every=False):
         console.print(table)
     return console.export_text()
@@ -36,7 +36,7 @@ def test_no_name_and_no_number_is_cut(monkeypatch, width):
     text = shown(monkeypatch, width, account())
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
-    assert (text.count("0.000314"), text.count("-0.00292"), text.count("< above")) == (3, 1, 1)
+    assert (text.count("0.000314"), text.count("-0.002916"), text.count("< above")) == (3, 1, 1)
     assert FIELD in (text if width >= 66 else "".join(text.split()))
 
 

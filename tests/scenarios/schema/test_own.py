@@ -36,6 +36,23 @@ def refused(settings=(), text=YAML):
     return refusal(lambda: checked(parse(text, "own.yaml", settings)))
 
 
+@pytest.mark.parametrize(
+    ("claim", "handed"),
+    [
+        ("null", 1e-3),
+        ("{delta: 0}", 0.0),
+        ("{delta: 1.0e-5}", 1e-5),
+        ("{epsilon: 1}", 1e-3),
+        ("{epsilon: 1, delta: 0}", 1e-3),
+        ("{epsilon: 1, delta: 0.1}", 0.1),
+    ],
+)
+def test_a_delta_of_0_is_one(claim, handed):
+    """`claim` is handed 0 where the scenario says 0; beside an ε of the scenario's own nothing asks for it."""
+    located = parse(YAML.replace("{epsilon: 3.0}", claim), "own.yaml")
+    assert located.scenario.algorithms[0].delta_handed == handed
+
+
 def test_a_class_without_parameters_needs_no_constructor(tmp_path):
     """Its signature is that of `object`: what it takes there is no parameter of an algorithm."""
     text = "from netsim.algorithms import Algorithm\nfrom netsim.mechanisms import Laplace\n\n"
@@ -129,11 +146,12 @@ def test_a_condition_of_its_own_names_the_parameter(file):
 
 
 @pytest.mark.parametrize(
-    ("words", "delta"), [([], "0.001"), (["--delta", "0"], "0.001"), (["--delta", "1e-5"], "1e-05")]
+    ("words", "delta"),
+    [([], "0.001"), (["--delta", "0"], "0.0"), (["--delta", "1e-5"], "1e-05")],
 )
-def test_a_claim_is_never_handed_a_delta_of_0(file, words, delta):
+def test_a_claim_is_handed_the_delta_of_the_command_line(file, words, delta):
     file.write_text(MINE + "\n    def claim(self, adjacency, setting, delta):\n        raise ValueError(delta)\n")
-    cli("audit", "mine.py", "-o", "rounds=2", *words, ends=2, stderr=f"ValueError: {delta} (with rounds = 2); ")
+    cli("audit", "mine.py", "-o", "rounds=2", *words, ends=2, stderr=f"ValueError: {delta} (with rounds = 2)")
 
 
 @pytest.mark.parametrize("words", [[], ["--json"]])

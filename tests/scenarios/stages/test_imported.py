@@ -135,6 +135,21 @@ def test_a_mistake_is_one_line_with_file_line_and_column(home, broken, said):
     assert said in done.output.replace("\n", "")
 
 
+@pytest.mark.parametrize(("rows", "status", "said"), [
+    (0, 2, "has no row; allowed: a packet a row"),
+    (1, 0, "1 row captured (2 replicas)"),
+    (1, 0, "No gradient is estimated: the messages captured are too few to tell one of any agent."),
+])  # fmt: skip
+def test_a_table_of_few_rows_says_so(home, rows, status, said):
+    path, columns = written(home, "few.csv")
+    cli("attack", path, "--scenario", home / "home.yaml", *columns, ends=0)
+    whole = home / "few-imported.parquet"
+    parquet.write_table(parquet.read_table(whole).slice(0, rows), home / "few.parquet")
+    done = cli("attack", home / "few.parquet", "--scenario", home / "home.yaml", ends=status)
+    assert said in " ".join(done.output.split())
+    assert "0 gradients" not in done.output
+
+
 NAMES = {
     "of a column": ("y=g", "--column = 'y=g': the algorithm sends 'x', the file has 'y'; allowed: --column x=g"),
     "of none": ("", "the algorithm sends 'x', the file has 'g'; allowed: --column x=g"),

@@ -102,9 +102,9 @@ def test_of_noise_that_is_not_on_the_wire_a_message_is_no_deterministic_function
     uncovered = replace(found.account.uncovered, sentence=sentence)
     (item, *_) = confirm(WitnessFile.read(file_of(folder, "coded"))).account.items
     account = replace(found.account, uncovered=uncovered, items=(item, replace(item, counts=False, message=None)))
-    said = witness._reason(account, found.claim)
+    said = witness._reason(account, found.claim, "round")
     assert "a function of its private gradients and of noise that is not on the wire (apart by 1); no noise" in said
-    assert "deterministic" in witness._reason(replace(account, items=(item,)), found.claim)
+    assert "deterministic" in witness._reason(replace(account, items=(item,)), found.claim, "round")
 
 
 def test_releases_that_a_codec_rounded_are_priced_as_they_were_sent(folder):
@@ -428,8 +428,8 @@ def test_the_command_tells_releases_sum_and_verdict(folder):
     assert len(marked) == 1
     assert "Laplace(1.07)" in marked[0]
     assert "…" in done.output  # sixty releases are not all shown
-    assert "Loss of what went over each link: 0 to 1: 2.92, 0 to 5: 2.92." in done.output
-    assert "Refuted: The loss of this transcript is 2.92135, above the claimed ε = 1 by activation 1" in done.output
+    assert "Loss of what went over each link: 0 to 1: 2.921, 0 to 5: 2.921." in done.output
+    assert "Refuted: The loss of this transcript is 2.921, above the claimed ε = 1 by round 1" in done.output
 
 
 def test_the_command_marks_the_uncovered_message(folder):

@@ -84,6 +84,11 @@ def test_laws(law, check):
         ("scenario: small\ndraws: 3\n", "draws goes with random"),
         ("scenario: small\ngrid: {a: [1]}\nrandom: {a: {law: choice, values: [1]}}\n", "a is in grid, too"),
         ("scenario: small\ngrid: {seed: [1, 2]}\n", "varied by repeats"),
+        (
+            "scenario: small\ngrid:\n  a:\n  - 1\n  - 2\n  - 1.0\n",
+            "sweep.yaml:6: grid.a[2] = 1.0: there twice: it is entry 0",
+        ),
+        ("scenario: small\ngrid: {a: [{b: 1}, {b: 1.0}]}\n", "grid.a[1] = {b: 1.0}: there twice"),
         ("scenario: small\ngird: {a: [1]}\n", "did you mean 'grid'"),
         ("- 3\n", "mapping"),
         ("scenario: [\n", "not valid YAML"),
@@ -101,11 +106,11 @@ def test_wrong_sweeps_get_a_good_message(text, says):
     [
         ("grid: {links.loss: [0.1, 0.2]}", []),
         ("repeats: 2", []),
-        ("grid: {links.loss: [0.1, 0.2, 0.1]}", ["links.loss has a value twice in grid"]),
+        ("grid: {links.loss: [0.1, 0.2], audit: [null, true, 1]}", []),
         ("grid: {links.loss: [0.1]}", ["The sweep has one point: no field has several values"]),
     ],
 )
-def test_points_that_are_the_same_are_remarked(text, says):
+def test_a_sweep_of_one_point_is_remarked(text, says):
     remarks = load_sweep(f"scenario: small\n{text}\n", "sweep.yaml").remarks()
     assert [one[: len(said)] for one, said in zip(remarks, says, strict=True)] == says
 

@@ -116,11 +116,11 @@ def test_each_release_has_the_place_of_the_message_that_carries_it():
         (carrier,) = one.carriers
         assert (one.agent, one.activation) == (1, found.dates[carrier.message])
         assert one.links == ((1, 0), (1, 2))
-        assert str(one) == f"'x' of exchange {carrier.number} (activation {one.activation})"
+        assert one.place("round") == f"'x' of exchange {carrier.number} (round {one.activation})"
 
 
 def test_a_release_s_place_in_words():
     shown, place = explained(PrivateGradientDescent(2, Constant(0.2), Constant(0.3))).details.released[0], "exchange"
     hidden = replace(shown, carriers=(), inside=replace(shown.carriers[0], name="y", number=7))
-    assert str(hidden) == f"inside 'y' of {place} 7 (activation {shown.activation})"
-    assert str(replace(hidden, inside=None)) == f"not on the wire (activation {shown.activation})"
+    assert hidden.place("round") == f"inside 'y' of {place} 7 (round {shown.activation})"
+    assert replace(hidden, inside=None).place("activation") == f"not on the wire (activation {shown.activation})"

@@ -90,6 +90,18 @@ def test_a_study_has_its_figures_too(study, tmp_path):
     assert len(found[0].key) > 1
 
 
+def test_a_width_with_no_room_is_said_in_words(tmp_path, recwarn):
+    """Without a word of the drawing library's; what has room is there."""
+    results = sample()
+    results["algorithms"] = results["algorithms"][:3]
+    error = refusal(export_figures, figures(tree(results)), tmp_path, formats=["svg"], width="1in")
+    assert "too narrow for the axes and words of “The three epsilons”" in str(error)
+    assert "all other figures are written" in str(error)
+    assert [str(one.message) for one in recwarn if "layout" in str(one.message)] == []
+    assert not [*tmp_path.glob("*three-epsilons*")]
+    assert [*tmp_path.glob("*.svg")]
+
+
 @pytest.mark.parametrize(
     ("options", "field"),
     [
