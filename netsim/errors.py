@@ -196,6 +196,7 @@ class ScenarioError(NetsimError):
         if place and self.field == "file" and self.value == self.file:
             return f"{place}{said}"
         absent = self.value is None and self.problem.startswith("missing")
+        absent = absent or (self.value is True and self.field.startswith("--"))  # an option that has no value
         as_file = not self.file.endswith(".py") if self.file else as_file or self.field.startswith("-")
         value = written(self.value, file=self.file or "") if as_file else pythons(_SHORT.repr(_readable(self.value)))
         return f"{place}{brief(self.field)}{'' if absent else f' = {value}'}: {said}"

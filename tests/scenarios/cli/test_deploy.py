@@ -63,7 +63,7 @@ def test_a_deployed_run_leaves_the_folder_of_a_simulated_one(file):
         (["-o", "timing.activation={rate: 1.0}"], "timing"),
         (["-o", "links.encrypted=true", "--clear"], "encrypted or authenticated"),
         (["--tls", "-o", "links.loss=0.1", "-o", "links.reliable=false"], "one stream"),
-        (["--kernel", "-o", "links.loss=0.1"], "--kernel = True: a law of a link"),
+        (["--kernel", "-o", "links.loss=0.1"], "--kernel: a law of a link"),
         (["--speed", "0"], "--speed"),
     ],
 )
@@ -139,7 +139,7 @@ agents: [{address: 127.0.0.1, port: 7001}, {address: 127.0.0.1, port: 7002}]
         (HOSTS.replace("7002", "7001"), [], "hosts.yaml:2: agents[1].port = 7001: agent 0 listens there"),
         (HOSTS.replace("port: 7002", "prt: 7002"), [], "did you mean 'port'?"),
         (HOSTS.replace("7000", "70000"), [], "hosts.yaml:1: coordinator.port = 70000"),
-        (HOSTS, ["--compose", "it.yaml"], "every agent is a service"), (None, ["--ssh"], "--ssh = True"),
+        (HOSTS, ["--compose", "it.yaml"], "every agent is a service"), (None, ["--ssh"], "--ssh: which machines?"),
         (None, ["--outside", "two=x"], "AGENT=PROGRAM"), (None, ["--outside", "9=x"], "no such agent"),
     ],
 )  # fmt: skip

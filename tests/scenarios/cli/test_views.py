@@ -99,7 +99,7 @@ def test_other_losses_are_bounded_by_the_door():
     assert len({found["pairs"]["upper"][u][v] for u in range(5) for v in range(5) if u != v}) == 1
     assert found["coalition"] is None
     said = " ".join(cli("views", *SMALL, *LOGISTIC, "--coalition", "0", ends=0).stdout.split())
-    bound = show(found["pairs"]["upper"][0][1])
+    bound = show_epsilon(found["pairs"]["upper"][0][1])
     assert (
         f"Known is what who sees all that an agent sends learns at most, of every agent's data: ε ≤ {bound}." in said
     )
