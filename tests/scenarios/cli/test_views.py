@@ -9,9 +9,9 @@ import pytest
 from pyarrow import parquet
 
 from attacks.probe.mapping import Mapper
+from netsim.shown import show_epsilon
 from scenarios.cli import attack
 from scenarios.render.page.plan import heat_map
-from scenarios.results.numbers import show
 from scenarios.results.views import ViewPrices
 from scenarios.stages import audit
 from tests.scenarios.command import cli
