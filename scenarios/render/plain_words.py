@@ -241,6 +241,8 @@ def _harder(results: Results, audit: AuditResult) -> list[_Step]:
         fewer = f" or rounds, such as rounds={min(2, audit.activations - 1)}," if audit.activations > 1 else ""
         listed = f"so that the histories of its private coins can be listed ({HISTORIES:,} at most)"
         return [_Step(f"Audit fewer records{fewer} {listed}"), *known]
+    if audit.search is not None and audit.search.unbounded:  # nor bounds a change
+        return []
     if 4 * audit.trials <= _TRIALS:
         found.append(_Step("Record more runs", f"-o audit.trials={4 * audit.trials}"))
     if spec is None or spec.search is None or spec.search.candidates < 200:

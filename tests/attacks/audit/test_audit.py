@@ -176,7 +176,8 @@ def test_a_release_that_is_hidden_is_judged_by_a_bound_that_grants_it():
 def test_a_pair_that_loses_more_than_a_bound_over_any_data_is_noted():
     """What the code did is then not what was read: it is consistent with nothing."""
     under_way = object.__new__(_Audit)
-    under_way.claim, under_way.doors, under_way.repeats = SimpleNamespace(adjacency=ANYTHING), {}, True
+    under_way.claim, under_way.pair = SimpleNamespace(adjacency=ANYTHING), SimpleNamespace(doubt=None)
+    under_way.doors, under_way.repeats = {}, True
     under_way._bound_over = lambda *_: Bound(1.0, ())
     assert under_way._bound(0.5) == (Bound(1.0, ()), None)
     assert under_way.repeats

@@ -237,6 +237,12 @@ def test_coins_with_too_many_histories_are_to_be_fewer(activations, rounds):
     assert "Record more runs" not in words
 
 
+def test_where_nothing_bounds_a_change_more_pairs_help_nobody():
+    search: Any = {"candidates": 36, "unbounded": True}
+    assert "Try more pairs" in words_of("underpowered", search=search | {"unbounded": False})
+    assert "Try more pairs" not in words_of("underpowered", search=search)
+
+
 @pytest.mark.parametrize("granted", [False, True])
 def test_noise_inside_what_is_sent_is_to_be_in_all_of_it(granted):
     place = {"carriers": [], "inside": {"name": "y"}}

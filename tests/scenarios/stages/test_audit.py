@@ -234,6 +234,6 @@ class TestTheClassifier:
 
     def test_it_cannot_be_had_with_stop(self):
         with pytest.raises(
-            ScenarioError, match=r"audit\.classifier = True: classifier and stop cannot be combined: "
+            ScenarioError, match=r"audit\.classifier = true: classifier and stop cannot be combined: "
         ):
             parse(LEARNED.replace("classifier: true", "classifier: true, stop: refuted"))

@@ -594,6 +594,8 @@ def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
         pytest.param("OneForgets", "record", "underpowered", id="forgotten by one agent"),
         pytest.param("Twice", "record", "proven", id="its sound twin"),
         pytest.param("UnclippedTwice", {"change": 0.25}, "consistent", id="a change that is stated"),
+        pytest.param("Unclipped", "record", "underpowered", id="a clip forgotten before the noise"),
+        pytest.param("Unclipped", {"change": 0.25}, "proven", id="a change that is stated, before the noise"),
         pytest.param("HalfSensitivity", {"change": 0.1}, "proven", id="half the sensitivity of less than the clip"),
         pytest.param("HalfSensitivity", {"change": 2.0}, "refuted", id="half the sensitivity"),
     ],
