@@ -537,8 +537,8 @@ class _Audit:
         return play(zero, one, delta=self.claim.delta, confidence=sure, rng=self.rng)
 
     def _bound(self, lower: float) -> tuple[Bound | None, str | None]:
-        """The bound over all pairs of the adjacency, or the reason why there is none. It has to be over any data where
-        the claim is and nothing bounds a change (`Pair.doubt`), and where the pair, which lost `lower`, lost more."""
+        """The bound over all pairs of the adjacency, or the reason why there is none. It has to be over any data
+        where the claim is, and nothing bounds a change (`Pair.doubt`), and where the pair, which lost `lower`, lost more."""
         bound: Bound | str = ""
         for adjacency in (ANY_DATA,) if self.pair.doubt else (self.claim.adjacency, ANY_DATA):
             bound = bound_or_why(partial(self._bound_over, adjacency, lower))
