@@ -538,7 +538,7 @@ class _Audit:
 
     def _bound(self, lower: float) -> tuple[Bound | None, str | None]:
         """The bound over all pairs of the adjacency, or the reason why there is none. It has to be over any data
-        where the claim is, and nothing bounds a change (`Pair.doubt`), and where the pair, which lost `lower`, lost more."""
+        where the claim is, and nothing bounds a change (`Pair.doubt`), and where the pair has lost more: `lower`."""
         bound: Bound | str = ""
         for adjacency in (ANY_DATA,) if self.pair.doubt else (self.claim.adjacency, ANY_DATA):
             bound = bound_or_why(partial(self._bound_over, adjacency, lower))
