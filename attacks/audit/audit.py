@@ -747,9 +747,11 @@ def _not_judged(
             claimed is not None and (e.epsilon.upper <= claimed or (pure and not exceeds(e.dearest, claimed)))
         )
         if math.isfinite(e.granted_from) and not bounded and unsent:
+            walk = step == "activation"
+            mend = "A walk ends at `estimate`: call it last, after the send" if walk else "Leave that noise out"
             return (
                 f"what `privatize` returned in {step} {e.granted_from:.0f}, the last, is not sent, and of that "
-                "only the upper end of the exact ε is known. A walk ends at `estimate`: call it last, after the send"
+                f"only the upper end of the exact ε is known. {mend}"
             )
         if math.isfinite(e.granted_from) and not bounded:
             return (

@@ -171,6 +171,8 @@ def test_a_release_that_is_hidden_is_judged_by_a_bound_that_grants_it():
     assert "is sent inside something else" in why(Bound(1.1, ()))
     assert why(Bound(0.9, ())) is None
     assert why(Bound(0.9, ()), silent=True) == "the agent sent nothing"
+    for step, mend in (("activation", "A walk ends at `estimate`"), ("round", "Leave that noise out")):
+        assert mend in _not_judged((hidden, hidden), 1.0, True, "", True, step=step)
 
 
 def test_a_pair_that_loses_more_than_a_bound_over_any_data_is_noted():
