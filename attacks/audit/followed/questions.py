@@ -167,7 +167,7 @@ def most_places(function: Any) -> int | None:
 
 def _is_ufunc(function: Any) -> bool:
     """Whether it is a ufunc, and no function of Python's."""
-    return type(function) is np.ufunc and not all(set(types) <= set("O->") for types in function.types)
+    return type(function) is np.ufunc and not rules.of_objects(function)
 
 
 class _Question:

@@ -122,7 +122,6 @@ class TestWithoutNoise:
         assert found.identifiable.all()
         assert np.abs(errors(found, run)).max() < 1e-12
 
-
     @pytest.mark.parametrize("probe", [lambda view: probed(view, 1), lambda view: probe_network(view).agents[1]])
     @pytest.mark.parametrize("need", [
         pytest.param(lambda node: subset(node.coins, node.dimension, 2), id="two of them"),
