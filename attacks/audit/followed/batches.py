@@ -16,7 +16,7 @@ from attacks.audit.followed import questions
 from attacks.audit.followed.arrays import Followed, Noted
 from attacks.audit.followed.kinds import SEEN
 from attacks.audit.followed.lines import asking, call_at, parents_in
-from attacks.audit.followed.operands import plain_index
+from attacks.audit.followed.operands import kind_of, plain_index
 from attacks.replay.recorded import RecordedNode
 from netsim.arrays import Array
 from netsim.own import is_own
@@ -25,6 +25,7 @@ _MAKERS = (int, list, sorted, tuple)
 """Functions that make records of records."""
 _OPENS = frozenset(["dir", "eval", "exec", "globals", "locals", "vars"])
 """Functions to which all names of a frame are open."""
+_SPLIT = frozenset([np.split, np.array_split])
 _COMPARED = frozenset([np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal])
 
 
@@ -61,6 +62,12 @@ class Drawn(Followed):
         known = ufunc in _COMPARED and len(plain) == len(inputs) and not (out or named) and self._only_records
         found = getattr(ufunc, method)(*plain) if known else None
         return super().__array_ufunc__(ufunc, method, *inputs, out=out, **named) if found is None else found
+
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        known = function in _SPLIT and args[:1] and args[0] is self and self.untouched
+        if not known or named or any(kind_of(one).followed for one in args[1:]):
+            return super().__array_function__(function, types, args, named)
+        return [self._view(part) for part in function(self._numbers, *args[1:])]
 
     @property
     def _only_records(self) -> bool:

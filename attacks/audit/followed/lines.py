@@ -84,7 +84,10 @@ Condition = ast.Assert | ast.If | ast.Expr
 
 
 def only_ends_the_run(frame: FrameType) -> bool:
-    """Whether what a frame does now is to ask, in a condition that does no more than to end the run."""
+    """Whether what a frame does now is to ask, in a condition that does no more than to end the run, or to answer
+    one."""
+    if (caller := _answers_to(frame)) is not None:
+        return only_ends_the_run(caller)
     condition, around = _condition(frame.f_code, frame.f_lasti), questions.function_of(frame)
     if condition is None or around is None:
         return False
@@ -94,6 +97,16 @@ def only_ends_the_run(frame: FrameType) -> bool:
     raised = _raised(condition, around)
     ends = raised is not None and issubclass(raised, Exception) and not issubclass(raised, _CAUGHT)
     return ends and not may_be_caught(frame)
+
+
+def _answers_to(frame: FrameType) -> FrameType | None:
+    """The frame that calls this one, where it only answers a question (`questions.answers`)."""
+    caller = frame.f_back
+    call = None if caller is None else _call(caller.f_code, caller.f_lasti)
+    if caller is None or call is None:
+        return None
+    called = questions.found(call.func, caller)
+    return caller if questions.answers(called) and called.__code__ is frame.f_code else None
 
 
 @lru_cache(4096)

@@ -265,7 +265,11 @@ def not_all_audited(found: Sequence[ReadLine]) -> str:
     """Which lines read, and what to do about it, in two sentences."""
     remedies = " Fill `node.zeros()` or a list, no array of NumPy's." if any(map(_fills, found)) else ""
     coins = any("coins" in one.code for one in found)
-    remedies += " Hand on what `choose` and `subset` draw as it is, as a receiver or a batch." if coins else ""
+    if coins:
+        remedies += (
+            " Hand on what coins draw as it is, as a receiver or a batch (`batch`, `[k]`, `[int(k)]`); or audit so few "
+            f"rounds or records that coins have {HISTORIES} histories at most, all of which are read."
+        )
     return (
         "Its code decides by what is private or was seen, and what it does at other values is not audited: "
         f"{in_words(found)}. Decide by public numbers, or for each number by NumPy (`np.where`, `np.maximum`), or "

@@ -801,6 +801,7 @@ def named_of(tmp_path, *code, each="k"):
     ([CHOICE], "k"), ([CHOICE], "int(k)"), ([CHOICE + ".tolist()"], "k"),
     ([CHOICE, "batch = [int(k) for k in batch]"], "k"), ([CHOICE, "batch = list(batch)"], "int(k)"),
     (["batch = node.coins.permutation(node.records)[:2]"], "int(k)"),
+    (["for k in np.split(node.coins.permutation(node.records), 2): total = total + await node.gradient(x, k)"], ""),
     (["batch = subset(node.coins, node.records, 2)"], "int(k)"),
     ([CHOICE, "total = await node.gradient(x, sorted(batch)) / len(batch)"], ""),
     ([CHOICE, "batch = sorted(batch)", "total = await node.gradient(x, batch=batch)"], ""),
