@@ -267,8 +267,8 @@ def not_all_audited(found: Sequence[ReadLine]) -> str:
     coins = any("coins" in one.code for one in found)
     if coins:
         remedies += (
-            " Hand on what coins draw as it is, as a receiver or a batch (`batch`, `[k]`, `[int(k)]`); or audit so few "
-            f"rounds or records that coins have {HISTORIES} histories at most, all of which are read."
+            " Hand on what coins draw as it is, as a receiver or a batch (`batch`, `[k]`, `[int(k)]`); or audit so "
+            f"few rounds or records that coins have {HISTORIES} histories at most, all of which are read."
         )
     return (
         "Its code decides by what is private or was seen, and what it does at other values is not audited: "
