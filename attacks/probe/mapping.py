@@ -3,10 +3,11 @@
 u is what is unknown and may be anything: all private gradients, and values that were received and not observed
 (gaps). z is noise of known law: of releases, and of gaps on which there is a prior. The code runs with all unknowns 0
 on what was observed (the offsets); on unit impulses, one unknown per replica, with everything observed set to zero,
-in one coordinate (C and B, so that what a distant agent adds is not lost beside the rest, and coordinates are not
-stored many times); and on random values in all coordinates (is the map affine, and the same in each?). Where it is
-not the same in each coordinate the impulses run in all of them on what was observed. A single agent's equations are
-few: they are read on what was observed in any case, and both readings have to agree.
+in one coordinate, or of a single agent in all if they are few (C and B, so that what a distant agent adds is not lost
+beside the rest, and coordinates are not stored many times); and on random values in all coordinates (is the map
+affine, and the same in each?). Where it is not the same in each coordinate the impulses run in all of them on what
+was observed. A single agent's equations are few: they are read on what was observed in any case, and both readings
+have to agree.
 
 Cost: with U unknowns, M messages and V values on the wire that were observed, impulses take about U·M floating point
 operations times the fields and the degree, in runs of `WORLDS` unknowns; the maps are kept sparse.
@@ -23,7 +24,7 @@ from scipy import sparse
 from attacks.probe.linear import Matrix
 from attacks.probe.node import Field, Gap, Inputs, Pass, Query, Release, Seed, Shape, Unknown
 from netsim.arrays import Array, Mask
-from netsim.errors import AttackError, NetsimError
+from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
 
 AFFINE = 1e-7
@@ -40,6 +41,8 @@ CHANCES = 3
 """So many other orders of messages and coins that nobody saw are tried."""
 WORLDS = 1024
 """So many unknowns are run at once."""
+FEW = 64
+"""Coordinates that a single agent's code has in every pass: it may need as many as its run has."""
 LIMIT = 4e9
 """Bytes: what would need more is refused before it is made."""
 
@@ -264,7 +267,7 @@ class Mapper:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             try:
                 return self.victims.run(inputs)
-            except NetsimError:
+            except AttackError:
                 raise
             except Exception as error:  # a guard, `if size < 1e-6: raise`, at answers that no objective gave
                 raise AttackError(f"the code fails at made-up answers: {type(error).__name__}: {error}") from error
@@ -307,9 +310,10 @@ class Mapper:
 
     # ── the map ─────────────────────────────────────────────────────────────────────────────────────
     def _on_zeros(self) -> Map | None:
-        """The map with zeros for all that was observed, in one coordinate; None where it is another one."""
+        """The map with zeros for all that was observed; None where it is another one."""
+        few = self.victims.alone and self.shape[1] <= FEW
         try:
-            found = self._mapped(1, _zeros)
+            found = self._mapped(self.shape[1] if few else 1, _zeros)
             agrees = not self.victims.alone or self._agrees(found)
             if agrees:
                 self.check(found, *self._random())
@@ -320,11 +324,12 @@ class Mapper:
     def _agrees(self, found: Map) -> bool:
         """Whether the impulses move what was observed as they move zeros, up to digits lost beside large values."""
         rounding = LOST * float(np.finfo(np.float64).eps) * max([1.0, *(e.size for e in self.base.equations)])
-        hidden = found.noise[0][:, list(self._hidden.values())]
-        whole, start = sparse.csc_array(sparse.hstack([found.design[0], hidden])), 0
+        columns = list(self._hidden.values())
+        pairs = zip(found.design, found.noise, strict=True)
+        whole, start = [sparse.csc_array(sparse.hstack([one, noise[:, columns]])) for one, noise in pairs], 0
         for change in self._impulses(self.shape[1], _first):
             end = start + change.shape[-1]
-            clean, start = whole[:, start:end].toarray(), end
+            clean, start = np.array([one[:, start:end].toarray() for one in whole]), end
             if not np.all(np.abs(change - clean) <= ALIKE * np.abs(change) + rounding):
                 return False
         return True

@@ -14,6 +14,7 @@ have `from_start` and `copied`.
 """
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -484,10 +485,11 @@ def every(read: Callable[[Coins], T], most: int = HISTORIES) -> Iterator[tuple[f
     """(ln of its probability, `read(coins)`) of every history of the coins that `read` tosses.
 
     You get an `AttackError` where there are more than `most`; an `UnlistedCoinsError` where they cannot be listed.
+    Those that part first come first: where there are too many, few are read until that is known.
     """
-    waiting, done = [list[int]()], 0
+    waiting, done = deque([list[int]()]), 0
     while waiting:
-        tosses = _Tosses(waiting.pop())
+        tosses = _Tosses(waiting.popleft())
         forced = len(tosses.outcomes)
         coins = Coins(tosses)
         found = read(coins)

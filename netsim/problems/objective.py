@@ -7,7 +7,7 @@ never exceeds a bound (`Bent`).
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf, log
-from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,8 @@ from netsim.arrays import Array, frozen, positive_step, same_length, whole
 from netsim.claims import Norm, length
 from netsim.errors import ProtocolError, ScenarioError
 from netsim.models.model import Regularizer
+
+T = TypeVar("T")
 
 
 def times(rows: Array, matrix: Array) -> Array:
@@ -97,6 +99,23 @@ class Sampled(Objective, Protocol):
         ...
 
 
+BATCHES, _SMALL = 64, 2**14
+"""Batches of one objective that are kept, and how many numbers each may have: code asks for the same ones again."""
+
+
+def _kept(objective: object, dimension: int, indices: ArrayLike, make: Callable[[], T]) -> T:
+    """What was made of these records of an objective, or is made now."""
+    key = tuple(np.asarray(indices).ravel().tolist())
+    if len(key) * dimension > _SMALL:
+        return make()
+    kept = cast("dict[Any, T]", vars(objective).setdefault("_batches", {}))
+    if key not in kept:
+        if len(kept) == BATCHES:
+            del kept[next(iter(kept))]
+        kept[key] = make()
+    return kept[key]
+
+
 class OfRecords:
     """A loss over private records: `features` (m, d), and their labels or targets in the field named by `answers`.
 
@@ -137,7 +156,11 @@ class OfRecords:
     def batch(self, indices: ArrayLike) -> Self:
         """The same loss on these records only, a record named twice counting twice: the mean over the batch."""
         chosen = sampled(indices, self.records, "batch")
-        return self.with_records(self.features[chosen], getattr(self, self.answers)[chosen])
+
+        def part() -> Self:
+            return self.with_records(self.features[chosen], getattr(self, self.answers)[chosen])
+
+        return _kept(self, self.dimension, chosen, part)
 
 
 def weak_convexity(objective: Objective) -> float:
@@ -196,10 +219,14 @@ class _Moved:
     def batch(self, indices: ArrayLike) -> Self:
         """The same loss on these records only; a batch of a batch is moved alike."""
         part = self.objective.batch(indices)
-        if self.record is None:
-            return replace(cast(Any, self), objective=part)
-        share = self.records * float(np.mean(np.equal(indices, self.record)))
-        return cast(Self, self._of(part, share) if share else part)
+
+        def moved() -> Self:
+            if self.record is None:
+                return replace(cast(Any, self), objective=part)
+            share = self.records * float(np.mean(np.equal(indices, self.record)))
+            return cast(Self, self._of(part, share) if share else part)
+
+        return _kept(self, self.dimension, indices, moved)
 
     def _of(self, part: Objective, share: float) -> Self:
         """The batch `part`, moved by so many times the slope."""

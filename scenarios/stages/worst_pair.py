@@ -69,6 +69,8 @@ _UNBOUNDED = "; the claim allows any change, and no clip or other bound was seen
 """Addition to a pair within the adjacency; who claims by hand may know of a bound of the data."""
 TRANSCRIPTS = 8
 """Transcripts on which a pair that was not searched for is looked at."""
+KEPT = 4
+"""Objectives of an agent whose transcripts are kept."""
 
 
 def pair_for(
@@ -243,11 +245,22 @@ def share_left(
     All three are simulated with the same noise: what an algorithm bounds is then the same but for a hair.
     """
     own = simulation.problem.objectives[agent]
+
+    def seen(objective: Objective) -> Sample:
+        return worlds(holding(simulation, agent, objective), agent, own, transcripts)(0, FIRST_CHUNK)
+
+    return _share_left(seen, agent, own, *(Tilted(own, far * slope, record=record) for far in (1.0, FARTHER)))
+
+
+def _share_left(
+    seen: Callable[[Objective], Sample], agent: int, own: Objective, near: Objective, far: Objective
+) -> float | None:
+    """`share_left` of these objectives, by what is seen of each."""
     sent: list[list[Array]] = []
-    for objective in (own, *(Tilted(own, far * slope, record=record) for far in (1.0, FARTHER))):
+    for objective in (own, near, far):
         try:
             with np.errstate(all="ignore"):
-                sample = worlds(holding(simulation, agent, objective), agent, own, transcripts)(0, FIRST_CHUNK)
+                sample = seen(objective)
         except Exception:  # an algorithm that fails on such data is not held to them
             return None
         rows = sample.view.transcript.at_node(agent)
@@ -312,6 +325,10 @@ class _Search:
     candidates: int
     transcripts: int
     progress: Callable[[int], None]
+    _kept: dict[int, tuple[Objective, Sample]] = field(
+        default_factory=dict[int, tuple[Objective, Sample]], init=False
+    )
+    """Transcripts by the identity of what the agent held, and that."""
 
     @property
     def own(self) -> Objective:
@@ -352,12 +369,13 @@ class _Search:
         way = max(float(np.max(np.abs(points), initial=0.0)), 1e-3)
         tilted = partial(Tilted, self.own, record=self._record)
         for one in self._directions("l2", gradient):
-            slope, left = self._borne(size * one.vector)
+            opposite, left = self._borne(-size * one.vector)
+            slope = -opposite.slope
             if np.isnan(left):
                 continue  # along another direction something may move
             if left > SATURATED:
                 return
-            yield from self._apart(tilted(-slope), tilted(slope), f"along {one.words}, {_BEYOND}", 1 - left)
+            yield from self._apart(opposite, tilted(slope), f"along {one.words}, {_BEYOND}", 1 - left)
             turning = Bent(self.own, slope, float(np.linalg.norm(slope)) / way, record=self._record)
             if allows(self.subject, self.claim, self.activations, self.agent, turning):
                 words = f"in one of them by a change that turns on the way, along {one.words}, {_BEYOND}"
@@ -391,13 +409,16 @@ class _Search:
             words = f"by {change:.4g}, about where that moves its releases most, of many places drawn"
             yield from self._apart(*pair, words, None)
 
-    def _borne(self, slope: Array) -> tuple[Array, float]:
-        """The largest of `NEARER` times the slope on which the code does not fail, and `share_left` of it."""
+    def _borne(self, slope: Array) -> tuple[Tilted, float]:
+        """The objective moved by the largest of `NEARER` times the slope on which the code does not fail, and
+        `share_left` of that."""
+        moved = partial(Tilted, self.own, record=self._record)
         for share in NEARER:
-            left = share_left(self.subject.simulation, self.agent, -share * slope, self._record, self.transcripts)
+            near = moved(share * slope)
+            left = _share_left(self._sample, self.agent, self.own, near, moved(FARTHER * near.slope))
             if left is not None:
-                return share * slope, left
-        return slope, np.nan
+                return near, left
+        return moved(slope), np.nan
 
     @cached_property
     def _change(self) -> float | None:
@@ -463,8 +484,15 @@ class _Search:
         return _Found(self._searched(sample, true, pair, 1), self.agent, true, points, saturated)
 
     def _sample(self, true: Objective) -> Sample:
-        simulation = holding(self.subject.simulation, self.agent, true)
-        return worlds(simulation, self.agent, self.own, self.transcripts)(0, FIRST_CHUNK)
+        """Transcripts where the agent holds this; those that were used last are kept."""
+        kept = self._kept.pop(id(true), None)
+        if kept is None:
+            simulation = holding(self.subject.simulation, self.agent, true)
+            kept = true, worlds(simulation, self.agent, self.own, self.transcripts)(0, FIRST_CHUNK)
+        self._kept[id(true)] = kept
+        if len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        return kept[1]
 
     def _searched(
         self, sample: Sample, true: Objective, space: "Spaces | _Apart", budget: int, alone: int = 0

@@ -270,7 +270,7 @@ class Followed(NDArrayOperatorsMixin, Held):
     # ── NumPy's operations ──────────────────────────────────────────────────────────────────────────
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **named: Any) -> Any:
         if (
-            all(set(types) <= set("O->") for types in ufunc.types)
+            rules.of_objects(ufunc)
             or not all(map(has_numbers, [*inputs, *out, *named.values()]))
             or any(kind_of(one).followed for name, one in named.items() if name not in rules.VALUES)
         ):

@@ -84,7 +84,10 @@ Condition = ast.Assert | ast.If | ast.Expr
 
 
 def only_ends_the_run(frame: FrameType) -> bool:
-    """Whether what a frame does now is to ask, in a condition that does no more than to end the run."""
+    """Whether what a frame does now is to ask, in a condition that does no more than to end the run, or to answer
+    one."""
+    if (caller := _answers_to(frame)) is not None:
+        return only_ends_the_run(caller)
     condition, around = _condition(frame.f_code, frame.f_lasti), questions.function_of(frame)
     if condition is None or around is None:
         return False
@@ -94,6 +97,16 @@ def only_ends_the_run(frame: FrameType) -> bool:
     raised = _raised(condition, around)
     ends = raised is not None and issubclass(raised, Exception) and not issubclass(raised, _CAUGHT)
     return ends and not may_be_caught(frame)
+
+
+def _answers_to(frame: FrameType) -> FrameType | None:
+    """The frame that calls this one, where it only answers a question (`questions.answers`)."""
+    caller = frame.f_back
+    call = None if caller is None else _call(caller.f_code, caller.f_lasti)
+    if caller is None or call is None:
+        return None
+    called = questions.found(call.func, caller)
+    return caller if questions.answers(called) and called.__code__ is frame.f_code else None
 
 
 @lru_cache(4096)
@@ -273,6 +286,17 @@ def _call(code: CodeType, instruction: int) -> ast.Call | None:
     return None if place is None else _tree(code.co_filename).calls.get(place)
 
 
+def call_at(code: CodeType, instruction: int) -> ast.Call | None:
+    """The call that an instruction is, or of which it looks up the method."""
+    place, tree = _place(code, instruction), _tree(code.co_filename)
+    return None if place is None else tree.calls.get(place) or tree.methods.get(place)
+
+
+def parents_in(file: str) -> Mapping[ast.AST, ast.AST]:
+    """What each piece of a file's code is part of."""
+    return _tree(file).parents
+
+
 @lru_cache(4096)
 def _goes_on(code: CodeType, instruction: int) -> bool:
     """Whether an instruction goes on with a generator or a coroutine."""
@@ -345,15 +369,17 @@ _MANAGER = _example.__code__
 @dataclass(frozen=True)
 class _Source:
     """Of a file, if it is `known`: `conditions` that only end a run; `guards`, statements that may catch an error,
-    with the parts of them whose errors those are; what runs `last`, after an error; the `calls`, by their place; and
-    what each name is `bound` to."""
+    with the parts of them whose errors those are; what runs `last`, after an error; the `calls`, by their place, and
+    by that of the `methods` that they call; what each name is `bound` to; and what each piece is part of."""
 
     known: bool
     conditions: tuple[Condition, ...]
     guards: tuple[tuple[ast.stmt, tuple[ast.stmt, ...]], ...]
     last: tuple[ast.stmt, ...]
     calls: Mapping[Place, ast.Call]
+    methods: Mapping[Place, ast.Call]
     bound: Mapping[str, set[object]]
+    parents: Mapping[ast.AST, ast.AST]
 
 
 @cache
@@ -376,7 +402,9 @@ def _tree(file: str) -> _Source:
                 guards.append((node, tuple(node.body)))
     conditions = tuple(cast("Condition", node) for node in nodes if _is_condition(node))
     calls = {place: node for node in nodes if isinstance(node, ast.Call) for place in _places(node)}
-    return _Source(bool(text), conditions, tuple(guards), tuple(last), calls, _bound(nodes))
+    methods = {_span(call.func): call for call in calls.values() if isinstance(call.func, ast.Attribute)}
+    parents = {part: whole for whole in nodes for part in ast.iter_child_nodes(whole)}
+    return _Source(bool(text), conditions, tuple(guards), tuple(last), calls, methods, _bound(nodes), parents)
 
 
 def _places(call: ast.Call) -> Iterator[Place]:

@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -74,14 +75,28 @@ def operand(value: Any) -> Operand:
     kind = kind_of(value)
     if kind.followed:
         return Operand(kind)
-    plain = asarray(plain_of(value))
+    one = type(value) is float or (type(value) is int and abs(value) < _WHOLE)
+    return _public(float(value)) if one else _of_numbers(asarray(plain_of(value)))
+
+
+_WHOLE = 2**53
+"""Below this whole numbers are floats."""
+
+
+@lru_cache(256)
+def _public(number: float) -> Operand:
+    return _of_numbers(asarray(number))
+
+
+def _of_numbers(plain: Any) -> Operand:
+    """Of what is public; by methods, for NumPy's functions look for what is followed in what they are given."""
     numbers = plain.dtype.kind in "biuf"
     number = float(plain.flat[0]) if numbers and plain.size == 1 else math.nan
     sizes = np.abs(plain[plain != 0].astype(np.float64)) if numbers else np.ones(0)
-    orders = np.log10(sizes) if np.all(np.isfinite(sizes)) else np.array([math.inf])
-    span, large = float(np.max(np.abs(orders), initial=0.0)), float(np.max(orders, initial=0.0))
-    positive, negative = (numbers and bool(np.all(plain * sign >= 0)) for sign in (1.0, -1.0))
-    return Operand(kind, positive, numbers and not np.any(plain), plain.size == 1, number, span, negative, large)
+    orders = np.log10(sizes) if np.isfinite(sizes).all() else np.array([math.inf])
+    span, large = float(np.abs(orders).max(initial=0.0)), float(orders.max(initial=0.0))
+    positive, negative = (numbers and bool((plain * sign >= 0).all()) for sign in (1.0, -1.0))
+    return Operand(PUBLIC, positive, numbers and not plain.any(), plain.size == 1, number, span, negative, large)
 
 
 def has_numbers(value: Any) -> bool:

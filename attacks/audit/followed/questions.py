@@ -6,7 +6,9 @@ later how far it was taken. Then whatever is made of them is such a value again,
 """
 
 import ast
+import builtins
 import inspect
+import linecache
 import math
 from collections import deque
 from functools import cache
@@ -94,7 +96,7 @@ def function_of(frame: FrameType) -> FrameType | None:
     return frame if plain and frame.f_code.co_flags & inspect.CO_OPTIMIZED else None
 
 
-def found(name: ast.AST | None, frame: FrameType) -> Any:
+def found(name: ast.AST | None, frame: "FrameType | _Names") -> Any:
     """What a name in a frame is, or an attribute of a module or object that nothing computes; else `NOWHERE`."""
     if isinstance(name, ast.Attribute) and not _mangled(name.attr):
         of = found(name.value, frame)
@@ -167,14 +169,56 @@ def most_places(function: Any) -> int | None:
 
 def _is_ufunc(function: Any) -> bool:
     """Whether it is a ufunc, and no function of Python's."""
-    return type(function) is np.ufunc and not all(set(types) <= set("O->") for types in function.types)
+    return type(function) is np.ufunc and not rules.of_objects(function)
+
+
+class _Names(NamedTuple):
+    """Names that a function has before it is called, as a frame has them."""
+
+    f_globals: dict[str, Any]
+    f_builtins: dict[str, Any]
+    f_locals: dict[str, Any] = {}  # noqa: RUF012
+
+
+@cache
+def _functions(file: str) -> dict[tuple[str, int], ast.FunctionDef]:
+    """Functions of a file without decorators, by name and first line."""
+    try:
+        nodes = list(ast.walk(ast.parse("".join(linecache.getlines(file)))))
+    except SyntaxError:
+        return {}
+    plain = (one for one in nodes if isinstance(one, ast.FunctionDef) and not one.decorator_list)
+    return {(one.name, one.lineno): one for one in plain}
+
+
+def answers(function: Any) -> bool:
+    """Whether a function does no more than to answer a question about plain values: it returns one expression, which
+    calls none of somebody's own."""
+    if type(function) is not FunctionType or function.__closure__ or function.__kwdefaults__:
+        return False
+    code = function.__code__
+    node = _functions(code.co_filename).get((code.co_name, code.co_firstlineno))
+    if node is None or not is_plain(function.__defaults__ or ()) or type(function.__globals__) is not dict:
+        return False
+    *before, last = node.body
+    said = all(isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) for one in before)
+    if not said or not isinstance(last, ast.Return) or last.value is None or code.co_flags & _UNKNOWN:
+        return False
+    names = _Names(function.__globals__, dict(vars(builtins)))
+    return _Question([last.value], names, set(code.co_varnames), alone=True).keeps_nothing(last.value)
+
+
+_UNKNOWN = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR
+"""Functions that may be called with other things than their parameters."""
 
 
 class _Question:
-    """Code in a frame."""
+    """Code in a frame, or in a function that is called there; `alone`: it may call none of somebody's own."""
 
-    def __init__(self, parts: list[ast.AST], frame: FrameType, made: set[str]) -> None:
-        self._frame = frame
+    def __init__(
+        self, parts: list[ast.AST], frame: "FrameType | _Names", made: set[str], alone: bool = False
+    ) -> None:
+        self._frame, self._alone = frame, alone
         loops = (one for part in parts for one in ast.walk(part) if isinstance(one, ast.comprehension))
         self._bound = {one.id for loop in loops for one in ast.walk(loop.target) if isinstance(one, ast.Name)} | made
 
@@ -213,7 +257,10 @@ class _Question:
                 return _METHODS[function.attr]
             if function.attr in ("reduce", "accumulate", "outer") and not bound:
                 return 2 if _is_ufunc(found(function.value, self._frame)) else None
-        return None if bound else most_places(found(function, self._frame))
+        called = NOWHERE if bound else found(function, self._frame)
+        if not self._alone and answers(called):
+            return cast(FunctionType, called).__code__.co_argcount
+        return None if bound else most_places(called)
 
 
 def keep_nothing(parts: list[ast.AST], frame: FrameType, made: set[str]) -> bool:

@@ -23,7 +23,7 @@ from attacks.audit.followed import kinds
 from attacks.audit.followed.arrays import Followed, arrays_followed
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
 from attacks.audit.followed.lines import ReadLine, asking, line_of, may_be_caught, only_ends_the_run
-from attacks.audit.followed.operands import kind_of, value_of
+from attacks.audit.followed.operands import kind_of, plain_of, value_of
 from attacks.audit.followed.path import Step, parts_at, walked
 from attacks.audit.followed.seen_coins import SeenCoins
 from attacks.audit.loss.comparison import Sample
@@ -265,7 +265,11 @@ def not_all_audited(found: Sequence[ReadLine]) -> str:
     """Which lines read, and what to do about it, in two sentences."""
     remedies = " Fill `node.zeros()` or a list, no array of NumPy's." if any(map(_fills, found)) else ""
     coins = any("coins" in one.code for one in found)
-    remedies += " Hand on what `choose` and `subset` draw as it is, as a receiver or a batch." if coins else ""
+    if coins:
+        remedies += (
+            " Hand on what coins draw as it is, as a receiver or a batch (`batch`, `[k]`, `[int(k)]`); or audit so "
+            f"few rounds or records that coins have {HISTORIES} histories at most, all of which are read."
+        )
     return (
         "Its code decides by what is private or was seen, and what it does at other values is not audited: "
         f"{in_words(found)}. Decide by public numbers, or for each number by NumPy (`np.where`, `np.maximum`), or "
@@ -300,7 +304,7 @@ class _FollowedNode(RecordedNode):
         rows = tuple(row._replace(values=self._seen_values(row.values)) for row in recording.rows)
         super().__init__(recording._replace(rows=rows, coins=from_start(recording.coins)))
         if isinstance(self.coins, SeenCoins):
-            self.coins.noted, self.coins.followed = self.noted, self._followed
+            self.coins.noted = self.noted
             self.coins.plain = isinstance(self, _PlainNode)
 
     def arrays(self) -> AbstractContextManager[None]:
@@ -324,7 +328,8 @@ class _FollowedNode(RecordedNode):
         if not (isinstance(self.coins, SeenCoins) and self.coins.drew(batch)):
             self._public(batch)
         if batch is not None:
-            self.found.batches.append(tuple(cast(Sequence[int], value_of(batch))))
+            batch = cast(Sequence[int], plain_of(batch))
+            self.found.batches.append(tuple(batch))
         known = self._hypothesis if self._hypothesis is None or batch is None else self._hypothesis.batch(batch)
         return self._answer(x, None if known is None else known.gradient)
 

@@ -1,6 +1,7 @@
 """Of what kind the results of NumPy's functions are, by those of their operands."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -79,6 +80,12 @@ def _squared(a: Any, b: Any) -> Kind:
 
 def bent(*args: Any) -> Kind:
     return kinds.bent([kind_of(one) for one in leaves(args)])
+
+
+@cache
+def of_objects(ufunc: np.ufunc) -> bool:
+    """Whether it is a function of Python's."""
+    return all(set(types) <= set("O->") for types in ufunc.types)
 
 
 def of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: Mapping[str, object]) -> Kind:

@@ -1,24 +1,26 @@
 """Private coins of which no list says how they fall: what is drawn is followed (`attacks.audit.followed.arrays`)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial, partialmethod
+from inspect import currentframe
 from typing import Any, cast
 
 import numpy as np
 
 from attacks.audit.followed.arrays import Noted
-from attacks.audit.followed.kinds import SEEN, Kind
-from attacks.audit.followed.operands import is_followed, kind_of, value_of
+from attacks.audit.followed.batches import Drawn, only_records
+from attacks.audit.followed.lines import asking
+from attacks.audit.followed.operands import is_followed, kind_of, leaves, value_of
 from attacks.replay.coins import DrawnCoins, Unseen, WatchedBits, are_whole
-from netsim.arrays import Array
 from netsim.errors import AttackError
 
 
 class _Noting(Unseen):
-    """One of some options; whoever looks at it is noted."""
+    """One of some options; whoever looks at it is noted, but for records of a batch."""
 
     def __index__(self) -> int:
-        cast(SeenCoins, self._coins).noted("private coins")
+        if not only_records(asking(currentframe())):
+            cast(SeenCoins, self._coins).noted("private coins")
         return super().__index__()
 
 
@@ -27,12 +29,11 @@ class SeenCoins(DrawnCoins):
     not noted for that; where they are `plain` nothing is followed."""
 
     noted: Noted
-    followed: Callable[[Array, Kind], Array]
     plain: bool
 
     def __init__(self, source: np.random.Generator) -> None:
         super().__init__(source)
-        self._source, self._drawn = np.random.Generator(source.bit_generator), list[object]()
+        self._source = np.random.Generator(source.bit_generator)
         watched = WatchedBits(source.bit_generator, lambda: self.noted("private coins (bit_generator)"))
         np.random.Generator.__init__(self, cast(np.random.BitGenerator, watched))
 
@@ -66,13 +67,12 @@ class SeenCoins(DrawnCoins):
         if not isinstance(value, float | int | np.ndarray | np.generic):
             self.noted(f"private coins ({name})")
             return value
-        found = self.followed(np.array(value), SEEN)
-        self._drawn.append(found)
-        return found
+        return Drawn(np.array(value), self.noted)
 
     def drew(self, batch: object) -> bool:
-        """Whether it is an array that was drawn, of records."""
-        return kind_of(batch) == SEEN and any(batch is one for one in self._drawn)
+        """Whether it is an array of records that was drawn, or a list of such records."""
+        parts = [one for one in leaves(batch) if kind_of(one).followed]
+        return bool(parts) and all(type(one) is Drawn and one.untouched for one in parts)
 
     def refused(self, why: str, error: type[AttackError] = AttackError) -> AttackError:
         """The error to raise, noted for where the code catches it."""

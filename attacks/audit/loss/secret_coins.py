@@ -46,7 +46,9 @@ ENOUGH = 20
 """Losses beyond ε that an estimate wants."""
 _DRAWN, _LEAST_DRAWN, _MOST_DRAWN = 7, 32, 512
 """Seed of histories that are drawn, and how many at least and at most: fewer where transcripts hold messages of their
-own, for they are replayed apart."""
+own, for they are replayed apart, and in long runs."""
+_WORK = 2**14
+"""Messages that are replayed at these in each world, at most, but for the least."""
 _SAME = 1e-9
 """Relative: a loss that is larger by less counts as equal."""
 _RARE = 5.0
@@ -427,8 +429,9 @@ def _of_drawn(
     confidence: float,
 ) -> tuple[float, float, int]:
     """ε that a game with drawn histories proves, `SecretCoins.apart`, and how many histories were drawn."""
-    sizes = len({tuple(row[:9] for row in one.view.at_node(agent)) for some in samples for one in some})
-    count = int(min(_MOST_DRAWN, max(_LEAST_DRAWN, HISTORIES // sizes)))
+    apart = {tuple(row[:9] for row in one.view.at_node(agent)) for some in samples for one in some}
+    most = min(HISTORIES // len(apart), _WORK // max(1, *map(len, apart)))
+    count = min(_MOST_DRAWN, max(_LEAST_DRAWN, most))
 
     def scored(count: int, *, alone: bool) -> list[_Scores]:
         pairs = enumerate(samples)
@@ -439,9 +442,9 @@ def _of_drawn(
     except _Apart:
         zero, one = scored(count := _LEAST_DRAWN, alone=True)
     own = [np.where(f.explained[1 - w] == 0, f.explained[w], 0) for w, f in enumerate((zero, one))]
-    apart = math.log(max(1.0, float(np.max(own)) / _RARE))
+    odds = math.log(max(1.0, float(np.max(own)) / _RARE))
     game = play(zero.scores, one.scores, delta=delta, confidence=confidence, rng=np.random.default_rng(_DRAWN))
-    return game.epsilon_audited, apart, count
+    return game.epsilon_audited, odds, count
 
 
 def _enclosed(losses: Array, aimed: Weighted, delta: float, confidence: float) -> Interval:

@@ -1,5 +1,6 @@
 """The probe: an algorithm's own code inverts it. Laws, exact recovery, and a covariance that is the errors'."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from netsim.codecs import Float32
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, UniformModulo
 from netsim.models.model import Ball
-from netsim.node import Node, choose
+from netsim.node import Node, choose, subset
 from netsim.problems import L1
 from netsim.schedules import Constant, Geometric
 from tests.attacks.probe.joint_worlds import Proximal, Shifted
@@ -83,6 +84,27 @@ class Tossed(Algorithm):
             node.estimate(gradient)
 
 
+def by_rejection(node: Node) -> None:
+    """Two coordinates, drawn until they are two."""
+    some = set[int]()
+    while len(some) < 2:
+        some.add(int(node.coins.integers(node.dimension)))
+
+
+@dataclass(frozen=True)
+class OfTwoCoordinates(Algorithm):
+    """Sends what it needs at least two coordinates for."""
+
+    need: Callable[[Node], object]
+
+    async def run(self, node: Node) -> None:
+        for _ in range(3):
+            gradient = await node.gradient(node.zeros())
+            self.need(node)
+            await node.exchange(g=2 * gradient + 1)
+            node.estimate(gradient)
+
+
 class TestWithoutNoise:
     def test_values_in_several_messages_a_round(self):
         run = ran(Mixed())
@@ -99,6 +121,21 @@ class TestWithoutNoise:
         found = probed(run.views[0], 1)
         assert found.identifiable.all()
         assert np.abs(errors(found, run)).max() < 1e-12
+
+    @pytest.mark.parametrize("probe", [lambda view: probed(view, 1), lambda view: probe_network(view).agents[1]])
+    @pytest.mark.parametrize("need", [
+        pytest.param(lambda node: subset(node.coins, node.dimension, 2), id="two of them"),
+        pytest.param(lambda node: node.coins.choice(node.dimension, 2, replace=False), id="NumPy's choice"),
+        pytest.param(lambda node: node.zeros()[:, 1], id="the second"),
+    ])  # fmt: skip
+    def test_code_that_needs_two_coordinates_has_them(self, probe, need):
+        run = ran(OfTwoCoordinates(need))
+        found = probe(run.views[0])
+        assert found.identifiable.all()
+        assert np.abs(errors(found, run)).max() < 1e-12
+
+    def test_code_that_draws_until_it_has_two_coordinates_ends(self):
+        assert probed(ran(OfTwoCoordinates(by_rejection)).views[0], 1).identifiable.all()
 
 
 class TestWithNoise:

@@ -137,6 +137,20 @@ def test_coins_without_a_list_of_histories_are_refused(why: str) -> None:
         list(every(REFUSED[why]))
 
 
+def test_few_are_read_until_it_is_known_that_there_are_too_many() -> None:
+    """The batches of forty rounds."""
+    read = list[int]()
+
+    def batches(coins: Any) -> None:
+        read.append(0)
+        for _ in range(40):
+            coins.choice(8, 2, replace=False)
+
+    with pytest.raises(AttackError, match="more than 4,096"):
+        list(every(batches))
+    assert len(read) < 16
+
+
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda coins: pickle.loads(pickle.dumps(coins))])
 def test_code_that_copies_its_coins_is_refused_and_noted(how: Callable[[Any], Any]) -> None:
     """Its copy would toss what it tossed before, or what is to be tossed: no history has that."""

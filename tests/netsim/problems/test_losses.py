@@ -21,10 +21,12 @@ from netsim.problems import (
     Objective,
     PoissonLoss,
     Sampled,
+    Tilted,
     build,
     load,
     weak_convexity,
 )
+from netsim.problems.objective import BATCHES
 from tests.worlds import refusal
 
 
@@ -274,6 +276,20 @@ def test_a_batch_of_all_records_is_the_objective_and_a_repeat_counts_twice(make:
     once, twice, both = loss.batch([4]).gradient(x), loss.batch([4, 4]).gradient(x), loss.batch([4, 7, 4])
     np.testing.assert_allclose(twice, once, rtol=1e-14)
     np.testing.assert_allclose(both.gradient(x), (2 * once + loss.batch([7]).gradient(x)) / 3, rtol=1e-12, atol=1e-15)
+
+
+def test_a_batch_that_is_asked_for_again_is_the_same_and_few_are_kept():
+    """Per-record clipping asks for the same records in each round, and a replay for those of all rounds."""
+    loss = LogisticLoss(np.ones((70, 2)), np.ones(70), 0.1)
+    tilted = Tilted(loss, np.ones(2), record=3)
+    for one in (loss, tilted):
+        assert one.batch([3]) is one.batch(np.array([3], dtype=np.int8)) is not one.batch([4])
+        for k in range(70):
+            one.batch([k])
+        assert len(vars(one)["_batches"]) == BATCHES
+    assert np.array_equal(
+        tilted.batch([3]).gradient(np.zeros((1, 2))), loss.batch([3]).gradient(np.zeros((1, 2))) + 70
+    )
 
 
 @each_loss

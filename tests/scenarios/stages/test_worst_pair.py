@@ -18,6 +18,7 @@ from netsim.problems import Tilted
 from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
 from scenarios.schema import Scenario
+from scenarios.stages import worst_pair
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.witness import completed, confirm
 from scenarios.stages.witness_file import WitnessFile
@@ -665,6 +666,26 @@ def test_sizes_of_gradients_at_which_code_does_more_are_found(name):
 )
 def test_parts_of_vectors_numbers_without_noise_and_guards_end_no_audit(name, verdict):
     assert judged(name, trials=400).judgement.verdict.value == verdict
+
+
+def test_hardly_any_transcripts_of_a_search_are_simulated_twice(monkeypatch):
+    held = list[bytes]()
+
+    def noting(simulation, agent, *rest):
+        mine, simulate = simulation.problem.objectives[agent], worlds(simulation, agent, *rest)
+
+        def noted(world, index):
+            if isinstance(mine, Tilted) and index == FIRST_CHUNK and np.any(mine.slope):
+                held.append(mine.slope.tobytes() + bytes([agent]))
+            return simulate(world, index)
+
+        return noted
+
+    monkeypatch.setattr(worst_pair, "worlds", noting)
+    experiment, subject, claim = made("Sound", search={"candidates": 8})
+    pair_for(experiment, subject, claim, ROUNDS, Silent())
+    assert held
+    assert len(held) - len(set(held)) <= 5  # one of each agent that is drawn again
 
 
 def test_code_that_has_no_end_on_other_data_is_not_held_to_them(monkeypatch):

@@ -447,7 +447,44 @@ def missing_by_a_property(n, box):
     return getattr(Missing(n), "small", False)
 
 
+def kept_by_an_answer(n, box):
+    assert keeps_it(n)
+
+
+def keeps_it(n):
+    return keep(float(n[0, 0])) > 0
+
+
+def spied_on_in_an_answer(n, box):
+    assert is_above(n)
+
+
+def is_above(n, spy=SPY):
+    return spy >= n.max()
+
+
+def by_an_answer_of_two_lines(n, box):
+    assert in_two_lines(n)
+
+
+def in_two_lines(n):
+    KEPT[0] = float(n[0, 0])
+    return True
+
+
+def by_a_rare_answer(n, box):
+    box[:] = 1.0 if is_small(n, 3.0) else 0.0
+
+
+def by_a_caught_answer(n, box):
+    try:
+        assert is_small(n, 3.0)
+    except AssertionError:
+        box[:] = 1.0
+
+
 KEEPS = (
+    kept_by_an_answer, spied_on_in_an_answer, by_an_answer_of_two_lines, by_a_rare_answer, by_a_caught_answer,
     walrus, into_out, into_third, into_unpacked, into_unpacked_names, copied, summed, summed_by_place, reduced,
     no_number, filled, scattered, by_key, by_start, appended, part_way, part_way_by_in, part_way_by_zip,
     into_an_item, into_a_slice, into_an_attribute, looked_up, missing, added, contained, in_a_chain, in_a_list,
@@ -550,7 +587,24 @@ def in_a_generator(n, box):
     return [len(row) for row in rows()], list(rows())
 
 
-ENDS = (of_masks, of_views, of_rows, by_tests, by_methods, of_names, with_a_text, in_a_generator)
+def is_small(x, most=1e30):
+    """Whether all numbers are."""
+    return bool(np.all(np.abs(x) < most))
+
+
+def sizes_are(ok):
+    return ok is not None and len(ok) > 0
+
+
+def by_answers(n, box):
+    assert is_small(n), "a large number"
+    assert not is_small(n, -1.0)
+    if not is_small(n):
+        raise DivergedError("it diverges")
+    assert sizes_are(n.tolist())
+
+
+ENDS = (by_answers, of_masks, of_views, of_rows, by_tests, by_methods, of_names, with_a_text, in_a_generator)
 """Code that only ends the run."""
 
 
