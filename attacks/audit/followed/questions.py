@@ -175,9 +175,9 @@ def _is_ufunc(function: Any) -> bool:
 class _Names(NamedTuple):
     """Names that a function has before it is called, as a frame has them."""
 
-    f_globals: dict[str, Any]
-    f_builtins: dict[str, Any]
-    f_locals: dict[str, Any] = {}  # noqa: RUF012
+    f_globals: dict[str, object]
+    f_builtins: dict[str, object]
+    f_locals: dict[str, object] = {}  # noqa: RUF012
 
 
 @cache
