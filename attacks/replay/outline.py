@@ -56,7 +56,7 @@ class _Outliner(RecordedNode):
         """What the code sends until it ends, or cannot go on."""
         try:
             with np.errstate(all="ignore"):
-                complete = self._run() or self._ended
+                complete = self.run_to_the_end() or self._ended
         except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError):  # of code at made-up numbers
             complete = False
         return Outline(self._found, complete)

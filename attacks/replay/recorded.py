@@ -118,11 +118,11 @@ class RecordedNode(ABC):
 
     def read(self) -> None:
         """Run the agent's code to the end of the record."""
-        self._run()
+        self.run_to_the_end()
         if self._unsent and self.departure is None:
             self._depart(f"does not send {self._unsent} of the messages that were sent")
 
-    def _run(self) -> bool:
+    def run_to_the_end(self) -> bool:
         """Run the agent's code until it ends, or the record does: whether it was the code."""
         awaited = (
             f"agent {self.id} awaited something that is not the port's: an algorithm reaches the world through "
