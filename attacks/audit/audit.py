@@ -32,7 +32,7 @@ from attacks.audit.loss_breakdown import LossBreakdown
 from attacks.audit.outside import inside_node, nothing_kept, nothing_of_data_kept
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
 from attacks.audit.private_coins import PrivateCoins, at_most, ends, first_unprotected
-from attacks.audit.proof import ANY_DATA, READ, bound_at_door, bound_or_why
+from attacks.audit.proof import ANY_DATA, READ, BareError, bound_at_door, bound_or_why
 from attacks.audit.trained import Trained, noted, trained
 from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
 from attacks.audit.witness import Place, best, candidate
@@ -572,7 +572,11 @@ class _Audit:
         samples = [self.look.simulate(world, WORST_CASE) for world in (0, 1)]
         claimed, delta = self.claim.epsilon, self.claim.delta
         most = MANY if claimed is not None and exceeds(lower, claimed) else READ
-        return bound_at_door(samples, self.pair.agent, adjacency, delta, self.convexity, most)
+        try:
+            return bound_at_door(samples, self.pair.agent, adjacency, delta, self.convexity, most)
+        except BareError as error:
+            self.private = self.private.with_bare(error, self.look.simulate, self.pair, self.confidence)
+            raise
 
     def _judged(
         self,

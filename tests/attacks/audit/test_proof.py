@@ -261,6 +261,29 @@ class Tosses(Algorithm):
             await node.exchange(y=g)
 
 
+@dataclass(frozen=True)
+class Skips(Algorithm):
+    """Takes part in a round with probability one half, or sends zeros; `chance`: of what it sends in all."""
+
+    chance: float = 0.5
+
+    async def run(self, node: Node) -> None:
+        for _ in range(2):
+            sent = node.zeros()
+            if node.coins.random() < self.chance:
+                sent = node.privatize(Clip(0.5, "l1")(await node.gradient(sent)), Laplace(1.0))
+            await node.exchange(x=sent)
+
+
+def test_where_coins_leave_an_agent_out_it_costs_nothing() -> None:
+    simulation, adjacency = simulated(PROVEN["descent, released"])
+    bound = bound_of(replace(simulation, algorithm=Skips()), adjacency)
+    np.testing.assert_allclose(bound.epsilon, 2.0)
+    assert bound.histories == 4
+    with pytest.raises(AttackError, match="nothing has noise"):
+        bound_of(replace(simulation, algorithm=Skips(0.0)), adjacency)
+
+
 CLIPS = "made by more than sums, multiples and clips"
 
 
