@@ -53,7 +53,7 @@ from scipy import linalg
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.clips import Clips, stretch
-from attacks.audit.followed.reading import Reading, in_words, reading
+from attacks.audit.followed.reading import HISTORIES, Reading, in_words, reading
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.made_up import SAME, drawn, moved_elsewhere
 from attacks.audit.verdict import Bound
@@ -68,8 +68,6 @@ from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Laplace, UniformLaplace
 from netsim.shown import show
 
-READ = 256
-"""Histories of private coins that are read at most."""
 ALONE = 8
 """Made-up transcripts that are read by themselves, too: no value decides how code goes on, but their number might."""
 _SOME = "at some of its private coins, "
@@ -92,7 +90,7 @@ def bound_at_door(
     adjacency: Adjacency,
     delta: float,
     convexity: float | None = None,
-    most: int = READ,
+    most: int = HISTORIES,
 ) -> Bound:
     """The bound of ε(δ) for `agent`, seen at its door, from transcripts of both worlds (one replica of each
     sample is read). `convexity` is the least eigenvalue that any of its Hessians may have, None: not known.

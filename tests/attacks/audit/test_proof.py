@@ -284,6 +284,25 @@ def test_where_coins_leave_an_agent_out_it_costs_nothing() -> None:
         bound_of(replace(simulation, algorithm=Skips(0.0)), adjacency)
 
 
+@dataclass(frozen=True)
+class Deltas(Algorithm):
+    """By how much two local steps move the model: a difference, which is rounded as the model is."""
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros()
+        for _ in range(3):
+            y = x
+            for _ in range(2):
+                y = y - 0.1 * Clip(1.0, "l1")(await node.gradient(y))
+            x = x + (await node.exchange(x=node.privatize(y - x, Laplace(0.2)))).mix("x")
+
+
+def test_differences_of_models_are_affine_but_for_their_rounding() -> None:
+    """3 · 0.1 · (1 + 2)/0.2: the first step's gradient is at a point that who listens knows."""
+    simulation, adjacency = simulated(PROVEN["descent, released"])
+    np.testing.assert_allclose(bound_of(replace(simulation, algorithm=Deltas()), adjacency).epsilon, 4.5)
+
+
 CLIPS = "made by more than sums, multiples and clips"
 
 
