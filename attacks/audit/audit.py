@@ -18,7 +18,7 @@ import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
 from attacks.audit.archive import Archive, Seen
-from attacks.audit.followed.reading import ReadLine, judged_of_what_is_read, read_lines
+from attacks.audit.followed.reading import HISTORIES, ReadLine, judged_of_what_is_read, read_lines
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
 from attacks.audit.loss.aimed import TILTED, WORST_CASE
@@ -33,7 +33,7 @@ from attacks.audit.loss_breakdown import LossBreakdown
 from attacks.audit.outside import inside_node, nothing_kept, nothing_of_data_kept
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
 from attacks.audit.private_coins import PrivateCoins, at_most, ends, first_unprotected
-from attacks.audit.proof import ANY_DATA, READ, bound_at_door, bound_or_why
+from attacks.audit.proof import ANY_DATA, BareError, bound_at_door, bound_or_why
 from attacks.audit.trained import Trained, noted, trained
 from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
 from attacks.audit.witness import Place, best, candidate
@@ -576,8 +576,12 @@ class _Audit:
     def _bound_over(self, adjacency: Adjacency, lower: float) -> Bound:
         samples = [self.look.simulate(world, WORST_CASE) for world in (0, 1)]
         claimed, delta = self.claim.epsilon, self.claim.delta
-        most = MANY if claimed is not None and exceeds(lower, claimed) else READ
-        return bound_at_door(samples, self.pair.agent, adjacency, delta, self.convexity, most)
+        most = MANY if claimed is not None and exceeds(lower, claimed) else HISTORIES
+        try:
+            return bound_at_door(samples, self.pair.agent, adjacency, delta, self.convexity, most)
+        except BareError as error:
+            self.private = self.private.with_bare(error, self.look.simulate, self.pair, self.confidence)
+            raise
 
     def _judged(
         self,

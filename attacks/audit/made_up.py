@@ -37,6 +37,8 @@ SAME = 1e-9
 """Relative: numbers of two readings that are the same."""
 SHOWS = 1e-3
 """Of the noise: what rounding may add to a number."""
+STEPS = 64 * float(np.finfo(float).eps)
+"""Relative: rounding of a few sums of numbers as large as a query's point."""
 MILLIONTH = 1e-6
 """Of its noise: what an affine map may miss of a release, so that nobody sees it there."""
 
@@ -127,7 +129,10 @@ class _MadeUp:
         most = np.max(np.abs([still.values, there.values, moved]), axis=(0, -1))  # of each number and copy
         most = np.where(np.isnan(most), 0.0, most)
         room = np.minimum(AFFINE * most, MILLIONTH * noise)
-        room = room + (noise > 0) * ROUNDING * np.maximum(1.0, np.max(most, axis=0, initial=0.0))
+        through = np.max(np.abs(still.points), axis=(0, -1), initial=1.0)  # sums of what was seen round alike
+        room = room + np.maximum(
+            (noise > 0) * ROUNDING * np.max(most, axis=0, initial=1.0), np.fmin(STEPS * through, SHOWS * noise)
+        )
         # what is divided by 0 where a made-up value is, in both alike
         same = (there.values == still.values) | (np.isnan(there.values) & np.isnan(still.values))
         same = np.all(same & (moved == 0), axis=-1)

@@ -29,6 +29,7 @@ from attacks.audit.loss.exact import SINGLES, ExactLoss
 from attacks.audit.loss.secret_coins import SECRET, SecretCoins, drawn_coins, price_of_secret
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.pair import Pair, Simulate
+from attacks.audit.proof import BareError
 from attacks.audit.rare_tosses import RareSending, RareTosses
 from attacks.audit.verdict import BROKEN, Judgement, Verdict, exceeds
 from attacks.replay import CombinedReleaseError, Hypothesis, replay
@@ -151,17 +152,29 @@ class PrivateCoins:
         except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError) as error:
             unpriced = str(error)  # the code may fail, too, at coins that nobody tossed
         else:
-            if secret is not None and rare is not None and rare.proven:  # an infinite loss
-                known = replace(secret.known, lower=math.inf, estimate=math.inf, upper=math.inf)
-                secret = replace(
-                    secret, known=known, epsilon=known if self.claim.coins == "secret" else secret.epsilon
-                )
-            return replace(self, secret=secret, rare=rare)
+            return replace(self, secret=secret)._with_rare(rare)
         found = 0.0
         if bare and self.claim.coins == "secret":
             with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
                 found = _epsilon_at_any_toss(simulate, pair.agent, pair.hypotheses, self.claim, confidence)
         return replace(self, unpriced=unpriced, at_any_toss=found, rare=rare)
+
+    def _with_rare(self, rare: RareSending | None) -> "PrivateCoins":
+        """The same where that is sent at some toss."""
+        secret = self.secret
+        if secret is not None and rare is not None and rare.proven:  # an infinite loss
+            known = replace(secret.known, lower=math.inf, estimate=math.inf, upper=math.inf)
+            secret = replace(secret, known=known, epsilon=known if self.claim.coins == "secret" else secret.epsilon)
+        return replace(self, secret=secret, rare=rare)
+
+    def with_bare(self, bare: BareError, simulate: Simulate, pair: Pair, confidence: float) -> "PrivateCoins":
+        """The same where the code was read and leaves the noise out at some history of the coins."""
+        if bare.coins is None or self.rare is not None:
+            return self
+        history, chance = Coins.of(bare.coins.history), math.exp(bare.coins.log_chance)
+        tosses = RareTosses(simulate, pair.agent, pair.hypotheses, self.claim, confidence, SINGLES)
+        proven = tosses.proven(history)
+        return self._with_rare(RareSending(f"of probability {show(chance)}", bare.what, bool(proven)))
 
     def at_most(self, bound: float) -> "PrivateCoins":
         """The same where no pair of the adjacency loses more."""

@@ -53,7 +53,7 @@ from scipy import linalg
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.clips import Clips, stretch
-from attacks.audit.followed.reading import Reading, in_words, reading
+from attacks.audit.followed.reading import HISTORIES, Reading, in_words, reading
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.made_up import SAME, drawn, moved_elsewhere
 from attacks.audit.verdict import Bound
@@ -68,10 +68,11 @@ from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Laplace, UniformLaplace
 from netsim.shown import show
 
-READ = 256
-"""Histories of private coins that are read at most."""
 ALONE = 8
 """Made-up transcripts that are read by themselves, too: no value decides how code goes on, but their number might."""
+_SOME = "at some of its private coins, "
+_NOTHING = Bound(0.0, ())
+"""Where nothing that is sent depends on answers."""
 ANY_DATA = Adjacency(math.inf, "any data")
 
 
@@ -89,7 +90,7 @@ def bound_at_door(
     adjacency: Adjacency,
     delta: float,
     convexity: float | None = None,
-    most: int = READ,
+    most: int = HISTORIES,
 ) -> Bound:
     """The bound of ε(δ) for `agent`, seen at its door, from transcripts of both worlds (one replica of each
     sample is read). `convexity` is the least eigenvalue that any of its Hessians may have, None: not known.
@@ -100,6 +101,8 @@ def bound_at_door(
     ones = [one.replica(one.view.replicas - 1 if k else 0) for k, one in enumerate(samples)]
     found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), most))
     worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
+    if worst == _NOTHING:
+        raise AttackError("nothing has noise")
     return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))), histories=len(found))
 
 
@@ -113,10 +116,16 @@ def _at_coins(
             if door.overran != Mapper(RecordedAgent(one.recording(agent))).base.overran:
                 raise AttackError("it goes on to send where the run's record ends, or falls silent before")
     except AttackError as error:
-        raise AttackError(f"at some of its private coins, {error}" if coins.used else str(error)) from error
+        if not coins.used:
+            raise
+        if isinstance(error, BareError):
+            raise BareError(error.what, coins) from error
+        raise AttackError(f"{_SOME}{error}") from error
     first = doors[0]
     for other in doors[1:]:
         first.check_same(other)
+    if not first.law:
+        return _NOTHING
     order: Order = 2 if first.law == "gaussian" else 1
     used = np.any(first.vectors != 0, axis=0)
     limits = [one.limits(adjacency, order, convexity, used) for one in doors]
@@ -171,7 +180,8 @@ def _of_coins(histories: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Door:
-    """One transcript. `vectors` (releases, queries): what each answer moves of each release, in deviations of its
+    """One transcript. `law` is that of its noise, empty where nothing that is sent depends on answers, and there is
+    none. `vectors` (releases, queries): what each answer moves of each release, in deviations of its
     noise (Laplace: in its scale). `clips` (queries,): by what each answer is clipped. `shared` (queries,): whether a
     query's point moves with others' answers; `steps` (queries,) by how much with its own. `perturbed`: the steps of
     releases by objective perturbation; `batches`: which of so many `records` a query is for, where it is not for all
@@ -201,19 +211,29 @@ class _Door:
         if not public.codec.lossless:
             raise AttackError(f"{public.codec} changes what is sent")
         recording = sample.recording(agent)
-        _check_followed(reading(recording))
+        followed = reading(recording)
+        _check_followed(followed)
         mapper = Mapper(RecordedAgent(recording))
         if mapper.base.gaps:
             raise AttackError("messages to the agent were not recorded")
+        if not followed.private and not any(mapper.base.mechanisms.values()):
+            return cls.silent(followed, mapper)
         hidden = [release for _, release in mapper.base.unseen]
         if not hidden:
             return cls._read(sample, recording, mapper, coins, part, parts)
         granted = recording._replace(granted=tuple(sample.releases))
         try:
             return cls._read(sample, granted, Mapper(RecordedAgent(granted)), coins, part, parts)
-        except _BareError:
+        except BareError:
             _check_followed(reading(recording._replace(inside=tuple(hidden))))
             return cls._read(sample, recording, mapper, coins, part, parts)
+
+    @classmethod
+    def silent(cls, followed: Reading, mapper: Mapper) -> "_Door":
+        """Of which nothing depends on answers, whatever these are."""
+        none, fields = np.zeros(0), tuple(followed.messages)
+        shared, overran = np.zeros(0, dtype=bool), mapper.base.overran
+        return cls("", np.zeros((0, 0)), fields, (), {}, 1, mapper.shape[1], none, shared, none, overran, 0, False)
 
     @classmethod
     def _read(
@@ -359,8 +379,13 @@ class _Door:
         return f"the curvature of the objectives is not known, and number {t} is a proximal point ({convexity})"
 
 
-class _BareError(AttackError):
-    """A message has answers in it and no noise, but that of releases which who listens was granted."""
+class BareError(AttackError):
+    """A message has answers in it and no noise, but that of releases which who listens was granted; where private
+    coins are tossed, at these `coins`."""
+
+    def __init__(self, what: str, coins: Coins | None = None) -> None:
+        super().__init__(what if coins is None else f"{_SOME}{what}")
+        self.what, self.coins = what, coins
 
 
 def _check_followed(followed: Reading) -> None:
@@ -387,9 +412,7 @@ def _inside(mapper: Mapper, found: Map, own: Array) -> tuple[Array, list[int], M
         raise AttackError(
             "there are perturbed minimizers, or noise that neighbors share, beside noise inside messages"
         )
-    if np.any(design[~loud]):
-        field = found.fields[int(np.flatnonzero(~loud & np.any(design, axis=1))[0])]
-        raise _BareError(f"{field[3]!r} of {field[1]} message {field[2]} depends on answers, and no noise is in it")
+    _check_covered(found, loud)
     hidden, queries = [found.releases.index(one) for one in mapper.base.unseen], design.shape[1]
     moved, answered = _moved_by(mapper, hidden), _moved_by(mapper, None)
     for _ in range(queries):  # and by what its noise moves before
@@ -430,9 +453,20 @@ def _noise(mapper: Mapper, found: Map) -> tuple[str, Array]:
             scale[k] = float(np.min(mechanism.scale))
         else:
             scale[k] = float(np.min(found.stddev[k])) / (math.sqrt(2) if law == "laplace" else 1.0)
-    if len(laws) != 1:
-        raise AttackError("there are releases with Laplace noise and with Gaussian" if laws else "nothing has noise")
+    if not laws:
+        _check_covered(found, np.zeros(len(found.fields), dtype=bool))
+        raise AttackError("nothing has noise")
+    if len(laws) > 1:
+        raise AttackError("there are releases with Laplace noise and with Gaussian")
     return laws.pop(), scale
+
+
+def _check_covered(found: Map, loud: Mask) -> None:
+    """No answer is in an equation that has no noise, (equations,)."""
+    bare = ~loud & np.any(found.design[0].toarray(), axis=1)
+    if np.any(bare):
+        _, kind, number, name = found.fields[int(np.flatnonzero(bare)[0])]
+        raise BareError(f"{name!r} of {kind} message {number} depends on answers, and no noise is in it")
 
 
 def _releases(mapper: Mapper, found: Map, noise: Array) -> tuple[Array, list[int]]:
@@ -442,9 +476,7 @@ def _releases(mapper: Mapper, found: Map, noise: Array) -> tuple[Array, list[int
     hidden = own[:, [found.releases.index(release) for release in mapper.base.unseen]]
     if np.any(hidden) or np.any(np.count_nonzero(own, axis=0) > 1) or np.any(np.count_nonzero(own, axis=1) > 1):
         raise AttackError("some noise is in several messages, or neighbors know it")
-    if np.any(design[~loud]):
-        field = found.fields[int(np.flatnonzero(~loud & np.any(design, axis=1))[0])]
-        raise _BareError(f"{field[3]!r} of {field[1]} message {field[2]} depends on answers, and no noise is in it")
+    _check_covered(found, loud)
     return design[loud] / noise[loud, None], np.flatnonzero(loud).tolist()
 
 

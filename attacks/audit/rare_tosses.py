@@ -228,13 +228,27 @@ class RareTosses:
         doubt: RareSending | None = None
         for one in [*islice(apart, 1), *list(reversed(departing.values()))[:_SIMULATED]]:
             seen, proven = self.first_unprotected(one.coins), self.proven(one.coins)
-            if one.first_apart is not None and seen is None:
+            if one.first_apart is not None and seen is None and not self._hidden(one):
                 seen = f"agent {self.agent} sends {one.first_apart[1]!r} in its message {one.first_apart[0]}"
             if seen is not None and proven is not False and (doubt is None or proven):
                 doubt = RareSending(one.words, str(seen), bool(proven))
             if proven:
                 break
         return doubt
+
+    def _hidden(self, one: _Both) -> bool:
+        """Whether noise that is not sent as it was made is in what is apart, so that it may cover it."""
+        sample, own = self.simulate(0, self.index), self.hypotheses[0]
+        known = replay(sample.view, self.agent, own, one.coins.copied(), sample.releases, sample.dither).releases
+
+        def sent(seed: int) -> Array | None:
+            rng = np.random.default_rng(seed)
+            made = [rng if release.sent_in is None else release.observed for release in known]
+            found = replay(sample.view, self.agent, own, one.coins.copied(), made, sample.dither)
+            return next((c.predicted for c in found.comparisons if (c.message, c.name) == one.first_apart), None)
+
+        zero, one_more = sent(0), sent(1)
+        return zero is not None and one_more is not None and not _same(zero, one_more)
 
     def costly(self) -> tuple[Sequence[Sample], Sequence[Sample]]:
         """Of each world a transcript with aimed noise at the toss at which releases cost most; at δ = 0, and where

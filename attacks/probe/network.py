@@ -132,7 +132,7 @@ def _until(ready: Callable[[], bool]) -> Generator[Callable[[], bool], None, Non
         yield ready
 
 
-class _End(Exception):  # noqa: N818
+class _End(BaseException):
     """An agent does nothing further that anybody has observed."""
 
 

@@ -26,7 +26,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from attacks.replay.coins import Coins, Unseen, from_start
-from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
+from attacks.replay.recorded import RecordedNode, Recording
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Mechanism, OffCenter, UniformModulo
@@ -351,7 +351,7 @@ class _RecordedProbeNode(ProbeNode, RecordedNode):
 
     async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
         if not mechanism.noiseless and not self._unsent:
-            raise EndOfRecord
+            raise self._end()
         return await super().perturbed_proximal(v, step, mechanism)
 
     def privatize(
@@ -362,7 +362,7 @@ class _RecordedProbeNode(ProbeNode, RecordedNode):
         if shared is None or shared.noiseless or law is None:
             return super().privatize(value, mechanism, shared, draw)
         if at >= len(law.mean):
-            raise EndOfRecord
+            raise self._end()
         if np.any(law.covariance[at, :at]):
             raise AttackError(f"agent {self.id} uses noise from shared seeds again: releases share their noise")
         self._draws += 1

@@ -19,7 +19,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from attacks.replay.coins import Coins, DrawnCoins, copied
-from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
+from attacks.replay.recorded import RecordedNode, Recording
 from attacks.replay.replayed import (
     ULPS,
     Answer,
@@ -276,7 +276,7 @@ class _Reader(RecordedNode):
         if self._granted is not None:
             if index >= len(self._granted):
                 self._found.out_of_releases = True
-                raise EndOfRecord
+                raise self._end()
             granted = self._granted[index]
             return drawn(granted) if isinstance(granted, np.random.Generator) else granted
         assert self._traced is not None
@@ -285,7 +285,7 @@ class _Reader(RecordedNode):
         if found is None and self._traced.ends_with(index):
             self.departure, self.overran = self._traced.departure, self._traced.overran
             self.ended_as_traced = True
-            raise EndOfRecord
+            raise self._end()
         if found is None or not self._codec.lossless:
             raise CombinedReleaseError(
                 f"agent {self.id}'s release {index} (activation {self.activation}) is not on the wire as it was "

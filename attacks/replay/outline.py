@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
+from attacks.replay.recorded import RecordedNode, Recording
 from netsim.arrays import Array
 from netsim.errors import NetsimError
 from netsim.mechanisms import Gaussian, Mechanism
@@ -56,7 +56,7 @@ class _Outliner(RecordedNode):
         """What the code sends until it ends, or cannot go on."""
         try:
             with np.errstate(all="ignore"):
-                complete = self.run_code() or self._ended
+                complete = self.run_to_the_end() or self._ended
         except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError):  # of code at made-up numbers
             complete = False
         return Outline(self._found, complete)
@@ -67,6 +67,7 @@ class _Outliner(RecordedNode):
         return self._horizon is not None and self.activation > self._horizon
 
     async def exchange(self, **values: Array) -> Exchange:
+        await self._goes_on()
         number = self._counts["exchange"]
         own, received = self._put("exchange", values, EVERYBODY), self._exchanged.get(number, {})
         messages = [
@@ -78,12 +79,12 @@ class _Outliner(RecordedNode):
     def estimate(self, x: Array) -> None:
         super().estimate(x)
         if self._ended:
-            raise EndOfRecord
+            raise self._end()
 
     def _put(self, kind: Kind, values: Values, to: int) -> Message:  # noqa: ARG002  whom it is for is not compared
         number = self._counts[kind]
         if len(self._found) >= _LONGEST:
-            raise EndOfRecord
+            raise self._end()
         self._counts[kind] += 1
         self._found[kind, number] = frozenset(values)
         row = self._outgoing.get((kind, number))

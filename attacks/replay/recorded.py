@@ -3,8 +3,9 @@
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import suppress
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -31,8 +32,19 @@ def gap(event: Event, sender: int, receiver: int, kind: Kind, number: int, names
     return Record(0.0, "node", event, sender, receiver, kind, number, -1, 0, NOT_RECORDED, values)
 
 
-class EndOfRecord(Exception):  # noqa: N818
+class EndOfRecord(BaseException):
     """Nothing further can be replayed."""
+
+
+ENDS = 10_000
+"""Times that code may catch the end of its record, and go on: then it is stopped where it waits."""
+
+
+class _Stopped:
+    """Awaited, it never comes: whatever the code catches, it does not go on."""
+
+    def __await__(self) -> Generator[Self]:
+        yield self
 
 
 class Recording(NamedTuple):
@@ -83,7 +95,7 @@ class RecordedNode(ABC):
         self.sent = 0
         self.clock = 0.0
         self.pace = 0
-        self._queries, self._most_queries = 0, most
+        self._queries, self._most_queries, self._ends = 0, most, 0
         self.overran = False
         self._algorithm = public.algorithm
         self._query_time = public.query_time(agent) or 0.0
@@ -106,11 +118,11 @@ class RecordedNode(ABC):
 
     def read(self) -> None:
         """Run the agent's code to the end of the record."""
-        self.run_code()
+        self.run_to_the_end()
         if self._unsent and self.departure is None:
             self._depart(f"does not send {self._unsent} of the messages that were sent")
 
-    def run_code(self) -> bool:
+    def run_to_the_end(self) -> bool:
         """Run the agent's code until it ends, or the record does: whether it was the code."""
         awaited = (
             f"agent {self.id} awaited something that is not the port's: an algorithm reaches the world through "
@@ -118,7 +130,11 @@ class RecordedNode(ABC):
         )
         coroutine = self._algorithm.run(self)
         try:
-            coroutine.send(None)
+            if isinstance(coroutine.send(None), _Stopped):
+                awaited = (
+                    f"agent {self.id}'s code catches what ends it (`except:`, `except BaseException`), and goes on "
+                    "without end: catch `Exception`"
+                )
         except (StopIteration, EndOfRecord) as end:
             return isinstance(end, StopIteration)
         except SystemExit as error:
@@ -128,20 +144,32 @@ class RecordedNode(ABC):
                 raise ProtocolError(awaited) from error
             raise
         finally:
-            coroutine.close()
+            with suppress(RuntimeError):  # it catches that, too
+                coroutine.close()
         raise ProtocolError(awaited)
+
+    def _end(self) -> EndOfRecord:
+        """The error to raise where nothing further can be replayed."""
+        self._ends += 1
+        return EndOfRecord()
+
+    async def _goes_on(self) -> None:
+        """Nothing, but for code that catches every end."""
+        if self._ends > ENDS:
+            await _Stopped()
 
     def zeros(self) -> Array:
         return np.zeros((self.replicas, self.dimension))
 
     async def exchange(self, **values: Array) -> Exchange:
+        await self._goes_on()
         number = self._counts["exchange"]
         own = self._put("exchange", values, EVERYBODY)
         if self._shelf is not None:
             return Exchange(self, own, self._closed(self._shelf, own))
         received = self._exchanged.get(number, {})
         if len(received) < len(self.neighbors) and not self._unsent:
-            raise EndOfRecord
+            raise self._end()
         taken = {j: self._take(row) for j, row in received.items()}
         missing = [j for j in self.neighbors if j not in received]
         taken |= {j: self._imagined(j, "exchange", number, own.values) for j in missing}
@@ -156,7 +184,7 @@ class RecordedNode(ABC):
                 return shelf.collect(own)
             self._seen(row)
             shelf.put(_message(row))
-        raise EndOfRecord
+        raise self._end()
 
     def send(self, to: int, **values: Array) -> None:
         self._put("direct", values, to)
@@ -165,8 +193,9 @@ class RecordedNode(ABC):
         self._put("direct", values, EVERYBODY)
 
     async def receive(self) -> Message:
+        await self._goes_on()
         if not self._direct:
-            raise EndOfRecord
+            raise self._end()
         return self._take(self._direct.popleft())
 
     def estimate(self, x: Array) -> None:  # noqa: ARG002
@@ -185,7 +214,7 @@ class RecordedNode(ABC):
 
     def _stand_in(self, sender: int, kind: Kind, number: int, name: str) -> Array:  # noqa: ARG002
         """Stand-in for a value that was taken and not captured: none, unless a subclass can do without it."""
-        raise EndOfRecord
+        raise self._end()
 
     def _pass(self, row: Record) -> None:
         """Advance the clock: what the agent does now it can do when this has happened."""
@@ -205,7 +234,7 @@ class RecordedNode(ABC):
         row = self._outgoing.get((kind, number))
         if row is None:
             self.overran = not self._unsent
-            raise EndOfRecord
+            raise self._end()
         if row.size == NOT_RECORDED:
             self._counts[kind] += 1
             self._unsent -= 1
@@ -213,18 +242,18 @@ class RecordedNode(ABC):
             return Message(self.id, kind, number, {name: as_sent(value) for name, value in values.items()})
         if not self.blind_to_receivers and not self._goes(to, row.receiver):
             self._depart(f"sends {kind} message {number} to {_whom(to)}, not to {_whom(row.receiver)}")
-            raise EndOfRecord
+            raise self._end()
         if values.keys() != row.values.keys():
             what = f"sends {_fields(values)} in {kind} message {number}, not {_fields(row.values)}"
             self._depart(what, tuple(values))
-            raise EndOfRecord
+            raise self._end()
         self._counts[kind] += 1
         self._unsent -= 1
         self._seen(row)
         self._sent(row, values)
         self.sent += 1
         if self._cut and not self._unsent:
-            raise EndOfRecord
+            raise self._end()
         return _message(row)
 
     def _goes(self, to: int, receiver: int) -> bool:

@@ -26,7 +26,7 @@ MOST_ROUNDS = 1_000_000
 """Code that never ends is not followed further."""
 
 
-class _Done(Exception):  # noqa: N818
+class _Done(BaseException):
     """Enough was seen."""
 
 

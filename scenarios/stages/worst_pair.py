@@ -102,7 +102,8 @@ def pair_for(
     best, winner = found[at], together.winner
     description = f"{winner.candidate.description} (the worst of {together.tried:,} searched)"
     bound = {one.agent for one in found if one.saturated is not None}
-    free = sorted({one.agent for one in found} & set(agents[:AGENTS]) - bound)
+    free = sorted({one.agent for one in found} & set(agents[:AGENTS]) - bound) if bound else []
+    free = [agent for agent in free if not _is_still(subject.simulation, agent)]
     bounded = not free if bound else claim.norm == BY_HAND
     searched_all = winner.epsilon < np.inf  # else nothing was looked for but an unprotected message
     unbounded = searched_all and not bounded and holds_for_any_change(subject, claim, activations)
@@ -116,7 +117,7 @@ def pair_for(
         # where no cost of a release is known, few losses rank candidates badly; aimed noise costs nothing to validity
         chosen, used = pair, change_used(pair, found[0].points, claim.adjacency)
         shown = PairSearch.WorstPair(family="as stated", description=pair.description, epsilon=stated)
-    doubt = _doubt(shown, unbounded, free if bound else (), found[0].batched, claim.adjacency.gradient_change)
+    doubt = _doubt(shown, unbounded, free, found[0].batched, claim.adjacency.gradient_change)
     return replace(chosen, change_used=used, doubt=doubt), taken(
         PairSearch,
         together,
@@ -269,6 +270,12 @@ def _share_left(
         return np.inf
     moved, more = (_farthest(*two) for two in (sent[:2], sent[1:]))
     return more / moved if moved else np.nan
+
+
+def _is_still(simulation: Simulation, agent: int) -> bool:
+    """Whether nothing that the agent sends moves with its data, as its coins fell."""
+    left = share_left(simulation, agent, np.full(simulation.problem.dimension, FAR))
+    return left is not None and math.isnan(left)
 
 
 def _farthest(one: list[Array], other: list[Array]) -> float:

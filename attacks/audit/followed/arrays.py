@@ -199,7 +199,11 @@ class Followed(NDArrayOperatorsMixin, Held):
             places = np.arange(self.size).reshape(self.shape)[plain]
             if np.unique(places).size < self.size:
                 found = Followed(found._numbers, kinds.linear([self._kind]), self._noted)
-        return found if read is None else Followed(found._numbers, kinds.bent((self._kind, read)), self._noted)
+        if read is None:
+            return found
+        kind = kinds.bent((self._kind, read))
+        self._weighed(kind, [self, at])
+        return Followed(found._numbers, kind, self._noted)
 
     def __setitem__(self, at: Any, other: Any) -> None:
         plain, read = plain_index(at)
@@ -214,6 +218,7 @@ class Followed(NDArrayOperatorsMixin, Held):
         _lost(at, other)
         self._numbers[plain] = plain_of(other)
         kind = kind_of(other) if read is None else kinds.bent((kind_of(other), read))
+        self._weighed(kind, [] if read is None else [self, at, other])
         kind = rules.no_larger(kind, self._numbers[plain], [other], linear=kind.what in rules.SUMMED)
         whole = plain is Ellipsis or (isinstance(plain, slice) and plain == slice(None))
         self._into(self, kind, whole=whole)
@@ -302,7 +307,7 @@ class Followed(NDArrayOperatorsMixin, Held):
         elif ufunc not in rules.SMOOTH or of_masks(inputs) or (ufunc is np.subtract and all(map(is_private, inputs))):
             self._levels(found, kind)
         if ufunc not in rules.SUMS_OF_TWO and not are_bools(found):
-            self._weighed(kind, inputs)
+            self._weighed(kind, inputs, together=ufunc is np.multiply and method != "__call__")
         if not out:
             return _followed(found, kind, self._noted)
         if kind.what in kinds.MASKS:
@@ -333,7 +338,9 @@ class Followed(NDArrayOperatorsMixin, Held):
                 values = args[1] if len(args) > 1 else named["src"]
                 return self._put(target, named["where"], values, left)
             _lost(*given)
-            return self._into(target, rules.bent(args, named))
+            kind = rules.bent(args, named)
+            self._weighed(kind, given if function in rules.PLACED else ())
+            return self._into(target, kind)
         written = [one for one in given if one is found or value_of(one) is found]
         written = [] if function in rules.SAME_VALUES else written
         for one in written:  # into what it is given
@@ -346,8 +353,8 @@ class Followed(NDArrayOperatorsMixin, Held):
             self._levels(found, kind)
         if function is np.interp and any(map(is_private, operands)):
             self._noted("by a table")
-        if function in rules.WEIGHS:
-            self._weighed(kind, given)
+        if function not in rules.BESIDE and not are_bools(found):
+            self._weighed(kind, given, together=function in rules.TOGETHER)
         if function is np.where and is_followed(args[0]) and args[0].dtype != bool:
             self._asked(args[0]._numbers != 0, args[0]._kind)
         if function is not np.stack:  # whose numbers are all of different ones
@@ -358,11 +365,12 @@ class Followed(NDArrayOperatorsMixin, Held):
             _lost(given)
         return _followed(found, kind, self._noted, given)
 
-    def _weighed(self, kind: Kind, given: Iterable[Any]) -> None:
+    def _weighed(self, kind: Kind, given: Iterable[Any], *, together: bool = False) -> None:
         """Note where what was seen weighs private numbers, or bounds them: at what is hardly ever seen it may do so
-        in any way."""
+        in any way. `together`: all numbers of an array weigh each other, whatever they are."""
         some = list(leaves(list(given)))
-        if kind.what is What.BENT and any(map(is_private, some)) and any(kind_of(x).what is What.SEEN for x in some):
+        seen = together or any(kind_of(x).what is What.SEEN for x in some)
+        if kind.what is What.BENT and seen and any(map(is_private, some)):
             self._noted("as a factor of what is private")
 
     def _may_be_seen(self, *given: Any) -> None:

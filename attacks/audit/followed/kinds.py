@@ -295,7 +295,7 @@ def chosen(gate: Kind, a: Operand, b: Operand) -> Kind:
     kinds = {one.what for one in some}
     if gate.what not in MASKS or not all(_is_gated(gate, one.kind) for one in some):
         return BENT
-    if gate.what is What.ZERO and kinds == {What.SIZE}:
+    if gate.what is What.ZERO and (kinds == {What.SIZE} or (kinds == {What.AFFINE} and (a.zero or b.zero))):
         return some[0].kind
     if kinds == {What.AFFINE} and gate.what is What.GATE and len(some) == 2:
         return _clipped(max((one.kind for one in some), key=attrgetter("span")))

@@ -26,7 +26,7 @@ from attacks.audit.followed import questions
 from attacks.replay.recorded import RecordedNode
 from netsim.own import PACKAGE, is_own
 
-_PORT = RecordedNode.run_code.__code__
+_PORT = RecordedNode.run_to_the_end.__code__
 _CAUGHT = (
     StopIteration, StopAsyncIteration, GeneratorExit, AttributeError, LookupError, TypeError, NotImplementedError,
 )  # fmt: skip

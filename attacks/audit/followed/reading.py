@@ -36,7 +36,7 @@ from attacks.replay.coins import (
     every,
     from_start,
 )
-from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
+from attacks.replay.recorded import RecordedNode, Recording
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.errors import AttackError, NetsimError
@@ -341,7 +341,7 @@ class _FollowedNode(RecordedNode):
     async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
         self._public(step)
         if not self._unsent:
-            raise EndOfRecord
+            raise self._end()
         self._law(mechanism)
         if self._made in self._inside:
             self._bent("a perturbed minimizer is sent inside something else")
@@ -354,7 +354,7 @@ class _FollowedNode(RecordedNode):
         if self._queries > _QUERIES * (1 + len(self._outgoing)):
             if not self.found.read:
                 self.noted("more queries than are followed")
-            raise EndOfRecord
+            raise self._end()
         if known is not None:
             return self._followed(known(value_of(at)), kinds.answer())
         rng = np.random.default_rng(self.pace % 2**32)
@@ -421,7 +421,7 @@ class _FollowedNode(RecordedNode):
         self._counts[kind] += 1
         self.sent += 1
         if self.sent > _MORE * len(self._outgoing):
-            raise EndOfRecord
+            raise self._end()
         sent = {name: self._followed(value_of(value), SEEN) for name, value in values.items()}
         return Message(self.id, kind, self._counts[kind] - 1, sent)
 

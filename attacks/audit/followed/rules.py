@@ -52,18 +52,17 @@ def _bilinear(inputs: Sequence[Any]) -> Kind:
     return kinds.linear(some) if len(some) == 1 and some[0].what is What.AFFINE else kinds.bent(some)
 
 
-def _reduced(a: Any, named: Mapping[str, object]) -> Kind:
+def _reduced(a: Any, *, all_alike: bool) -> Kind:
     """Of a sum or mean of some of its numbers."""
     kind = kind_of(a)
     if kind.what is What.AFFINE:
         return kinds.linear([kind])
-    sizes = kind.what in (What.ABSOLUTE, What.SQUARE) and not VALUES & named.keys()
-    return kinds.size_of(operand(a)) if sizes else bent(a)
+    return _sized(a, What.ABSOLUTE, What.SQUARE) if all_alike else bent(a)
 
 
-def _largest(a: Any, named: Mapping[str, object]) -> Kind:
-    sizes = kind_of(a).what is What.ABSOLUTE and not VALUES & named.keys()
-    return kinds.size_of(operand(a)) if sizes else bent(a)
+def _sized(a: Any, *of: What) -> Kind:
+    """Of what is a size where it is made of these."""
+    return kinds.size_of(operand(a)) if kind_of(a).what in of else bent(a)
 
 
 def _are_one(a: Any, b: Any) -> bool:
@@ -106,9 +105,9 @@ def of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: Mapping
         if ufunc is np.matmul:
             return _bilinear(inputs)
     elif method in ("reduce", "accumulate") and ufunc is np.add:
-        return _reduced(inputs[0], named)
-    elif method == "reduce" and ufunc is np.maximum:
-        return _largest(inputs[0], named)
+        return _reduced(inputs[0], all_alike=not VALUES & named.keys())
+    elif method == "reduce" and ufunc is np.maximum and not VALUES & named.keys():
+        return _sized(inputs[0], What.ABSOLUTE)
     return bent(*inputs)
 
 
@@ -125,12 +124,14 @@ _ARRANGED = frozenset(
     ]
 )  # fmt: skip
 _JOINED = frozenset([np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, np.append, np.broadcast_arrays])
+BESIDE = _JOINED | {np.insert, np.where, np.select}
+"""Functions that put values beside each other, or choose among them."""
+TOGETHER = np.prod, np.cumprod
+"""Functions that multiply numbers of one array."""
 _PADS = "constant", "edge", "wrap", "reflect", "symmetric"
-_SUMS = frozenset([np.sum, np.mean, np.cumsum, np.trace])
+_SUMS = frozenset([np.sum, np.mean, np.average, np.cumsum, np.trace])
 _DIFFERENCES = frozenset([np.diff, np.ediff1d])
 _PRODUCTS = frozenset([np.dot, np.matmul, np.inner, np.outer, np.tensordot, np.vdot, np.kron, np.cross])
-WEIGHS = _PRODUCTS | {np.einsum, np.average, np.clip}
-"""Functions of which one operand may weigh or bound another."""
 LEVELS = frozenset(
     [
         np.interp, np.searchsorted, np.digitize, np.argmax, np.argmin, np.argsort, np.argpartition, np.round,
@@ -139,7 +140,7 @@ LEVELS = frozenset(
 )  # fmt: skip
 """Functions that may be level where all transcripts are."""
 SHAPES = frozenset([np.shape, np.ndim, np.size, np.result_type, np.may_share_memory, np.shares_memory])
-_LARGEST, _EINSUM, _AVERAGE = frozenset([np.max, np.amax]), np.einsum, np.average
+_LARGEST, _EINSUM = frozenset([np.max, np.amax]), np.einsum
 OF_SIZES = What.SIZE, What.FACTOR, What.GATE, What.GATED, What.ZERO
 """Of all coordinates together."""
 _OF_NUMBERS = What.AFFINE, What.ABSOLUTE, What.SQUARE, What.SIDE
@@ -152,6 +153,8 @@ WRITES = {
     np.copyto: "dst", np.put: "a", np.place: "arr", np.putmask: "a", np.put_along_axis: "arr", np.fill_diagonal: "a",
 }  # fmt: skip
 """Functions that write into an argument, and its name."""
+PLACED = np.put, np.put_along_axis
+"""Those that write at places which they are told."""
 
 
 SAFE = SAME_VALUES | _ARRANGED | _SUMS | _DIFFERENCES | _PRODUCTS | SHAPES | _LARGEST | _NEW | _NORMS | frozenset(
@@ -229,16 +232,17 @@ def of_function(function: Any, args: Sequence[Any], named: Mapping[str, object])
         return kinds.stacked([kind_of(one) for one in leaves(first)])
     if function in _ARRANGED:
         return kinds.joined([*(kind_of(one) for one in leaves([first, *others])), PUBLIC])
+    all_alike = len(args) < 3 and not (VALUES | {"weights"}) & named.keys()
     if function in _SUMS:
-        return _reduced(first, named)
-    if function in _DIFFERENCES or (function is _AVERAGE and "weights" in named):
+        return _reduced(first, all_alike=all_alike)
+    if function in _DIFFERENCES:
         return kinds.linear([kind_of(first)]) if kind_of(first).what is What.AFFINE else bent(args, named)
     if function in _NORMS:
         order = named.get("ord", args[1] if len(args) > 1 and function is np.linalg.norm else None)
         grows = order in (None, "fro", np.inf) or (isinstance(order, int | float) and 1 <= order <= 2)  # no step
         return kinds.size_of(operand(first)) if grows else bent(first)
-    if function in _LARGEST:
-        return _largest(first, named)
+    if function in _LARGEST and all_alike:
+        return _sized(first, What.ABSOLUTE)
     return bent(args, named)
 
 

@@ -261,6 +261,48 @@ class Tosses(Algorithm):
             await node.exchange(y=g)
 
 
+@dataclass(frozen=True)
+class Skips(Algorithm):
+    """Takes part in a round with probability one half, or sends zeros; `chance`: of what it sends in all."""
+
+    chance: float = 0.5
+
+    async def run(self, node: Node) -> None:
+        for _ in range(2):
+            sent = node.zeros()
+            if node.coins.random() < self.chance:
+                sent = node.privatize(Clip(0.5, "l1")(await node.gradient(sent)), Laplace(1.0))
+            await node.exchange(x=sent)
+
+
+def test_where_coins_leave_an_agent_out_it_costs_nothing() -> None:
+    simulation, adjacency = simulated(PROVEN["descent, released"])
+    bound = bound_of(replace(simulation, algorithm=Skips()), adjacency)
+    np.testing.assert_allclose(bound.epsilon, 2.0)
+    assert bound.histories == 4
+    with pytest.raises(AttackError, match="nothing has noise"):
+        bound_of(replace(simulation, algorithm=Skips(0.0)), adjacency)
+
+
+@dataclass(frozen=True)
+class Deltas(Algorithm):
+    """By how much two local steps move the model: a difference, which is rounded as the model is."""
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros()
+        for _ in range(3):
+            y = x
+            for _ in range(2):
+                y = y - 0.1 * Clip(1.0, "l1")(await node.gradient(y))
+            x = x + (await node.exchange(x=node.privatize(y - x, Laplace(0.2)))).mix("x")
+
+
+def test_differences_of_models_are_affine_but_for_their_rounding() -> None:
+    """3 · 0.1 · (1 + 2)/0.2: the first step's gradient is at a point that who listens knows."""
+    simulation, adjacency = simulated(PROVEN["descent, released"])
+    np.testing.assert_allclose(bound_of(replace(simulation, algorithm=Deltas()), adjacency).epsilon, 4.5)
+
+
 CLIPS = "made by more than sums, multiples and clips"
 
 

@@ -51,6 +51,24 @@ class Gate(Algorithm):
         node.estimate(gradient)
 
 
+@dataclass(frozen=True)
+class Apart(Algorithm):
+    """Noise that is drawn apart, and left out where two unlikely coins fall; `doubled`: in each message twice."""
+
+    left_out: bool = True
+    doubled: bool = False
+
+    async def run(self, node):
+        for _ in range(2):
+            gradient = await node.gradient(node.zeros())
+            noise = node.privatize(node.zeros(), Laplace(1.0))
+            if self.doubled:
+                noise = noise + node.privatize(node.zeros(), Laplace(1.0))
+            if node.coins.random() < 1e-3 and node.coins.random() < 0.5 and self.left_out:
+                noise = node.zeros()
+            node.estimate((await node.exchange(x=gradient + noise)).mix("x"))
+
+
 class TestRareTosses:
     """None of the 66 tosses of an audit opens the gate, or one of them does."""
 
@@ -64,6 +82,20 @@ class TestRareTosses:
         assert audit.judgement.verdict is (Verdict.UNPROTECTED if kind == "integer" else Verdict.UNDERPOWERED)
         if kind == "uniform":
             assert "private coins fall one way (of probability 10⁻⁶) agent 1 sends 'x'" in audit.judgement.reason
+
+    @pytest.mark.parametrize(("coins", "verdict"), [("secret", Verdict.UNDERPOWERED), ("known", Verdict.UNPROTECTED)])
+    def test_noise_that_is_left_out_at_two_tosses_together_is_found_where_the_code_is_read(self, coins, verdict):
+        simulation, pair = quadratic_world(Apart())
+        found = judged(simulation, pair, replace(claim_of(3.0, 0.0), coins=coins), attack=None, trials=60).judgement
+        assert found.verdict is verdict
+        assert "'x' of exchange message 0 depends on answers, and no noise is in it" in found.reason
+
+    @pytest.mark.parametrize("doubled", [False, True])
+    def test_its_twin_that_keeps_it_is_not_doubted(self, doubled):
+        simulation, pair = quadratic_world(Apart(left_out=False, doubled=doubled))
+        found = judged(simulation, pair, claim_of(3.0, 0.0), attack=None, trials=60).judgement
+        assert found.verdict in HELD
+        assert "It needs noise there too" not in found.reason
 
     @pytest.mark.parametrize("kind", ["uniform", "integer", "number"])
     def test_its_sound_twin_is_sound(self, kind):

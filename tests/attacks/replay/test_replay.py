@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent, Recal
-from netsim.errors import TranscriptError
+from attacks.traffic.protocol import Protocol
+from netsim.algorithms import Algorithm, Clip, PrivateGradientDescent, Recal, Stopping
+from netsim.errors import ProtocolError, TranscriptError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.network.links import LinkLaw
 from netsim.problems import L1, Problem
@@ -157,3 +158,39 @@ def test_recovered_noise_is_the_noise_that_was_added():
     found = replayed(tapped_ring(synthetic_problem(), private_descent(), replicas=400).run())
     noise = np.array([r.observed - r.value for r in found.releases])
     assert np.mean(np.abs(noise)) == pytest.approx(0.1, rel=0.02)  # E|Lap(b)| = b; 15·400·6 draws
+
+
+@dataclass(frozen=True)
+class Tries(Algorithm):
+    """A walk whose agents go on after an error, as servers do."""
+
+    caught: type[BaseException]
+
+    async def run(self, node):
+        token = node.zeros() if node.id == 0 else None
+        while True:
+            if token is None:
+                try:
+                    token = (await node.receive()).values["x"]
+                except self.caught:
+                    continue
+            token = token - 0.1 * node.privatize(await node.gradient(token), Laplace(1.0))
+            node.send((node.id + 1) % node.agents, x=token)
+            node.estimate(token)
+            token = None
+
+    def stopping(self):
+        return Stopping(per_agent=3)
+
+
+def test_code_that_catches_errors_does_not_catch_the_end_of_its_record():
+    run = tapped_ring(synthetic_problem(), Tries(Exception)).run()
+    assert replayed(run, granted=True).identical
+    assert Protocol.of(run.simulation.public()).walk
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_code_that_catches_all_and_goes_on_is_named():
+    run = tapped_ring(synthetic_problem(), Tries(BaseException)).run()
+    with pytest.raises(ProtocolError, match=r"agent 1's code catches what ends it .* without end"):
+        replayed(run, granted=True)

@@ -73,6 +73,16 @@ class Sound(Algorithm):
         return Claim(self.sensitivity() / self.scale, 0.0, "a theorem", adjacency, "l1")
 
 
+@dataclass(frozen=True)
+class Skips(Sound):
+    \"\"\"Takes part in a round with probability one half.\"\"\"
+
+    rounds: int = 2
+
+    def released(self, node, gradient, before):
+        return super().released(node, gradient, before) if node.coins.random() < 0.5 else node.zeros()
+
+
 class Telescoping(Sound):
     \"\"\"The sum of all releases telescopes, so they cost what one costs, the author says.\"\"\"
 
@@ -594,6 +604,7 @@ def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
         pytest.param("UnclippedTwice", "record", "underpowered", id="a clip forgotten"),
         pytest.param("OneForgets", "record", "underpowered", id="forgotten by one agent"),
         pytest.param("Twice", "record", "proven", id="its sound twin"),
+        pytest.param("Skips", "record", "proven", id="agents whose coins left them out"),
         pytest.param("UnclippedTwice", {"change": 0.25}, "consistent", id="a change that is stated"),
         pytest.param("Unclipped", "record", "underpowered", id="a clip forgotten before the noise"),
         pytest.param("Unclipped", {"change": 0.25}, "proven", id="a change that is stated, before the noise"),

@@ -45,6 +45,7 @@ TWO = {
     "minus": lambda a, b: a - 0.5 * b,
     "stacked": lambda a, b: np.stack([a, b]).sum(axis=0),
     "listed": lambda a, b: np.mean([a, b], axis=0),
+    "averaged": lambda a, b: np.average([a, b], axis=0),
     "beside": lambda a, b: np.concatenate([a[:, :1], b[:, 1:]], axis=-1),
     "put in": lambda a, b: put(a, b),
     "times": lambda a, b: a * b,
@@ -116,7 +117,7 @@ def test_what_is_called_affine_is(steps):
 
 
 @FEW
-@given(st.lists(st.tuples(st.sampled_from(["negative", "twice", "turned", "shifted", "flipped", "plus", "stacked"]),
+@given(st.lists(st.tuples(st.sampled_from(["negative", "twice", "turned", "shifted", "flipped", "plus", "averaged"]),
                           st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=6))  # fmt: skip
 def test_what_is_made_by_sums_and_multiples_is_called_affine(steps):
     with arrays_followed():
@@ -145,6 +146,9 @@ CLIPS = {
     "copyto where it is long": lambda g: copied(g, np.linalg.norm(g, axis=-1, keepdims=True)),
     "0 is 1": lambda g: g * np.minimum(1.0, C / one_for_0(np.linalg.norm(g, axis=-1, keepdims=True))),
     "one side at a time, in place": lambda g: sided(g.copy()),
+    "0 stays 0": lambda g: guarded(g, np.linalg.norm(g, axis=-1, keepdims=True)),
+    "0 stays 0, twice": lambda g: guarded_twice(g, np.sum(np.abs(g), axis=-1, keepdims=True)),
+    "a mean of absolutes": lambda g: g / np.maximum(1, np.average(np.abs(g), axis=-1)[:, None]),
     "nan_to_num": lambda g: g * np.minimum(1.0, np.nan_to_num(C / np.linalg.norm(g, axis=-1, keepdims=True))),
 }
 
@@ -173,6 +177,14 @@ def divided(g, norm):
 def where(g):
     norm = np.linalg.norm(g, axis=-1, keepdims=True)
     return np.where(norm > C, g * (C / norm), g)
+
+
+def guarded(g, norm):
+    return np.divide(g, norm, out=np.zeros_like(g), where=norm > 0)
+
+
+def guarded_twice(g, norm):
+    return np.where(norm > 0, g / np.where(norm > 0, norm, 1), 0)
 
 
 def safe(norm):
@@ -230,6 +242,10 @@ BUMPS = {
     "a negative square": lambda g, n: g / np.maximum(1.0, np.sum(g * -g, **SIZE) + 9.0),
     "a negative square by einsum": lambda g, n: g / np.maximum(1.0, np.einsum("rd,rd->r", g, -g)[:, None] + 9.0),
     "a sum that begins below 0": lambda g, n: g / np.maximum(1.0, np.sum(np.abs(g), initial=-9.0, **SIZE)),
+    "a sum that begins below 0, by place": lambda g, n: (
+        g / np.maximum(1.0, np.sum(np.abs(g), -1, None, None, True, -9.0))
+    ),
+    "another value at 0": lambda g, n: np.where(n > 0, 1e6, g),
     "a difference": lambda g, n: g / np.maximum(1.0, np.diff(np.abs(g), axis=-1).sum(**SIZE)),
     "a mean of negative weights": lambda g, n: (
         g / np.maximum(1.0, np.average(np.abs(g), axis=-1, weights=[-1.0, 1.0, 1.0])[:, None])

@@ -99,6 +99,18 @@ def filled(g, *_):
     return rows.sum(axis=0)
 
 
+def rows_at(g, row):
+    rows = np.zeros_like(np.stack([g, g]))
+    rows[row] = g
+    return rows[0]
+
+
+def places_at(g, places):
+    found = np.zeros_like(g)
+    np.put_along_axis(found, places, g, axis=-1)
+    return found
+
+
 def shapes(g, *_):
     return g if len(np.flatnonzero(g > 9.0)) else 0 * g
 
@@ -343,6 +355,19 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "a factor that was seen": lambda g, x, node: g / (1.0 + np.abs(x)),
     "a bound that was seen": lambda g, x, node: np.clip(g, -np.abs(x), np.abs(x)),
     "a weight that was seen": lambda g, x, node: np.einsum("rd,re->rd", g, x),
+    "a matrix that was seen": lambda g, x, node: np.linalg.solve(
+        (1.0 + np.abs(x))[..., None] * np.eye(4), g[..., None]
+    )[..., 0],
+    "a filter that was seen": lambda g, x, node: np.convolve(g[0], 1.0 + np.abs(x[0]), "same"),
+    "steps at a distance that was seen": lambda g, x, node: np.interp(g, np.sort(x[0]), np.arange(4.0)),
+    "one of two, by what was seen": lambda g, x, node: np.take_along_axis(
+        np.stack([g, 9.0 * g], axis=-1), np.digitize(x, [5.0])[..., None], axis=-1
+    )[..., 0],
+    "rows by what was seen": lambda g, x, node: np.stack([g, 9.0 * g])[np.digitize(x[0, 0], [5.0])],
+    "rows that are written by what was seen": lambda g, x, node: rows_at(g, np.digitize(x[0, 0], [5.0])),
+    "places by what was seen": lambda g, x, node: places_at(g, np.argsort(x, axis=-1)),
+    "a product of an array": lambda g, x, node: np.prod(np.stack([g, 1.0 + np.abs(x)]), axis=0),
+    "a reduced product": lambda g, x, node: np.multiply.reduce(np.stack([g, 1.0 + np.abs(x)]), axis=0),
     "a warning": warned,
     "a warning that is an error": warned_as_an_error,
     **{f"errors that {how}": set_to(how) for how in ("warn", "print", "log")},
@@ -487,6 +512,9 @@ def fresh_buffer(g, *_):
 
 
 QUIET: dict[str, Callable[[Array, Array, Node], Any]] = {
+    "what was seen beside it": lambda g, x, node: (
+        np.concatenate([np.tanh(g), x])[:1] + np.where(x > 0, np.tanh(g), x)
+    ),
     "public numbers": lambda g, x, node: g if node.id > 1 and node.dimension == 4 else 0 * g,
     "forms": lambda g, x, node: g if len(g) == g.shape[0] and g.ndim == 2 and isinstance(g, np.ndarray) else 0 * g,
     "types": lambda g, x, node: g.astype(np.float64) if g.dtype == np.float64 else 0 * g,
