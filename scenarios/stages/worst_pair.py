@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import chain
 from operator import attrgetter
 from typing import Self, cast
 
@@ -48,7 +49,7 @@ from scenarios.build.search_spaces import Data, Moved, Records, Spaces
 from scenarios.results.audit import BOTH_MOVED, PairSearch, change_option
 from scenarios.results.base import taken
 from scenarios.schema.scenario import GradientChange
-from scenarios.stages.drawn_pairs import NEARER, Rows, bounds_releases, least_noise
+from scenarios.stages.drawn_pairs import CROWD, NEARER, EachRecord, Rows, bounds_releases, least_noise
 from scenarios.stages.worlds import AGENTS, agents_of, holding, worlds
 
 FAR = 1e6
@@ -61,6 +62,8 @@ COORDINATES = 8
 """Coordinates along which changes are tried, at most: noise need not be the same in all."""
 FEWER = 8
 """Times fewer candidates for the others, and again for those that are only looked at."""
+SAME = 1e-6
+"""Relative: what costs more by less costs the same."""
 CONSTANT = "the gradient of one agent moved by a constant vector"
 """An adjacency that is stated by how much a gradient changes alone."""
 _BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
@@ -293,11 +296,30 @@ class _Apart:
 class _Noting(Tilted):
     """An objective moved by nothing, that notes which records are in its `batches`."""
 
-    batches: list[int] = field(default_factory=list[int])
+    batches: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
 
     def batch(self, indices: ArrayLike) -> Self:
-        self.batches.extend(int(k) for k in np.ravel(indices))
+        self.batches.append(tuple(int(k) for k in np.ravel(indices)))
         return super().batch(indices)
+
+
+def _one_of_each(batches: Sequence[tuple[int, ...]], most: int) -> list[int]:
+    """At most so many of the records in the batches, spread over them: first one of each kind by the places at which
+    they are in batches, then others."""
+    places: dict[int, list[tuple[int, int]]] = {}
+    for number, batch in enumerate(batches):
+        for record, times in Counter(batch).items():
+            places.setdefault(record, []).append((number, times))
+    kinds = list({tuple(where): record for record, where in reversed(places.items())}.values())[::-1]
+    firsts = set(kinds)
+    others = [record for record in places if record not in firsts]
+    first = _spread(kinds, most)
+    return first + _spread(others, most - len(first))
+
+
+def _spread(some: Sequence[int], most: int) -> list[int]:
+    """At most so many, evenly."""
+    return [some[k] for k in sorted({int(k) for k in np.linspace(0, len(some) - 1, min(len(some), most))})]
 
 
 @dataclass(frozen=True)
@@ -372,8 +394,10 @@ class _Search:
         tried = [(f"of {len(rows.slopes)} changes drawn", one) for one in rows.apart]
         if self._record is not None and self._batches:  # code that asks for records one by one may not just add them
             around = Rows.surrounded(self.subject.simulation, self.agent, self._record)
-            hardest = max((some.apart[0] for some in around), key=attrgetter("distance"), default=None)
-            if hardest is not None and hardest.distance > rows.apart[0].distance * (1 + ROUNDING):
+            apart = [one for some in around for one in some.apart[:1]]
+            hardest = max(apart, key=attrgetter("distance"), default=None)
+            nearer = max((one.distance for one in rows.apart), default=0.0)
+            if hardest is not None and hardest.distance > nearer * (1 + ROUNDING):
                 tried.append(("of many drawn among other records, which are moved in both", hardest))
         for drawn, one in tried:
             if all(allows(self.subject, self.claim, self.activations, self.agent, world) for world in one.worlds):
@@ -419,18 +443,38 @@ class _Search:
         whole = cast("Sampled", self.own)
         return whole.batch([cast("int", self._record)]).gradient(points).mean(axis=0) / whole.records
 
-    @cached_property
+    @property
     def _record(self) -> int | None:
-        """The record that differs between the worlds, one that is in the most batches where there are any; None: all
+        """The record that differs between the worlds, where there are batches the one that costs most; None: all
         may."""
         assert self.experiment.scenario.audit is not None
         if self.experiment.scenario.audit.adjacency != "record":
             return None
-        return max(self._batches, key=Counter(self._batches).__getitem__, default=0)
+        return max(self._costs, key=self._costs.__getitem__, default=0)
 
     @cached_property
-    def _batches(self) -> list[int]:
-        """Records in the batches of one sample, in their order."""
+    def _costs(self) -> dict[int, float]:
+        """What each record that is in a batch costs (`EachRecord.costs`), the first ones where there are many more;
+        where that is not known, or the same of all, how many batches it is in."""
+        times = Counter(chain.from_iterable(self._batches))
+        tried = _one_of_each(self._batches, CROWD)
+        costs = EachRecord.costs(self.subject.simulation, self.agent, tried) if len(tried) > 1 else None
+        if costs is None or np.max(costs) <= np.min(costs) * (1 + SAME):
+            return {record: float(count) for record, count in times.items()}
+        return dict(zip(tried, costs.tolist(), strict=True))
+
+    @property
+    def _whose(self) -> str:
+        """Whose gradient is moved, in words."""
+        if self._record is None or not self._batches:
+            return f"agent {self.agent}"
+        tried, every = len(self._costs), len(set(chain.from_iterable(self._batches)))
+        fewer = "" if tried == every else f" (the costliest of {tried:,} tried, of {every:,})"
+        return f"record {self._record} of agent {self.agent}{fewer}"
+
+    @cached_property
+    def _batches(self) -> list[tuple[int, ...]]:
+        """Batches of one sample, in their order."""
         noting = _Noting(self.own, np.zeros(self.own.dimension))
         self._sample(noting)
         return noting.batches
@@ -457,7 +501,7 @@ class _Search:
 
     def _of_pair(self, true: Objective, other: Objective, words: str, saturated: float | None) -> _Found:
         sample, family = self._sample(true), BOTH_MOVED
-        sentence = f"the gradient of agent {self.agent} moved in both worlds, {words}"
+        sentence = f"the gradient of {self._whose} moved in both worlds, {words}"
         pair = _Apart(family, (Candidate(family, sentence, other, sentence),))
         points = observed(sample, self.agent, true)
         return _Found(self._searched(sample, true, pair, 1), self.agent, true, points, saturated)
