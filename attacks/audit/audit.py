@@ -447,9 +447,10 @@ class _Audit:
             ]
             bound, unbounded = self._bound(max(one.lower for one in lost))
             judgement = self._judged(exact, best_game, anytime, bound)
+            if bound is not None and self.private.secret is None and not self.read:
+                exact = self._at_most(exact, bound)
             if bound is not None and judgement.verdict in (Verdict.PROVEN, Verdict.REFUTED, Verdict.NO_CLAIM):
-                one, two = (replace(e, epsilon=at_most(e.epsilon, bound.epsilon)) for e in exact)
-                exact, self.private = (one, two), self.private.at_most(bound.epsilon)
+                exact, self.private = self._at_most(exact, bound), self.private.at_most(bound.epsilon)
                 judgement = self._judged(exact, best_game, anytime, bound)  # its words have these ends, too
         alone = best_game is classifier and self.private.over_tosses is None and not self._shown(exact, anytime)
         if judgement.verdict is Verdict.REFUTED and alone:
@@ -491,6 +492,12 @@ class _Audit:
             unpriced=self.private.unpriced,
             read=self.read,
         )
+
+    @staticmethod
+    def _at_most(exact: tuple[ExactLoss, ExactLoss], bound: Bound) -> tuple[ExactLoss, ExactLoss]:
+        """The exact losses, of which no pair's is above the bound."""
+        one, two = (replace(e, epsilon=at_most(e.epsilon, bound.epsilon)) for e in exact)
+        return one, two
 
     def _at_rare_tosses(self, exact: tuple[ExactLoss, ExactLoss]) -> bool:
         """Whether only tosses that no transcript need have show that something is unprotected."""
@@ -613,6 +620,7 @@ class _Audit:
                 change_used=self.pair.change_used,
                 doubt=self.pair.doubt,
                 bound=bound,
+                secret=self.claim.coins == "secret" and self.private.secret is not None,
             ),
             judged,
         )
