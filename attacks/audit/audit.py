@@ -34,7 +34,7 @@ from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spr
 from attacks.audit.private_coins import PrivateCoins, at_most, ends, first_unprotected
 from attacks.audit.proof import ANY_DATA, READ, bound_at_door, bound_or_why
 from attacks.audit.trained import Trained, noted, trained
-from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
+from attacks.audit.verdict import BROKEN, REACHED, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
 from attacks.audit.witness import Place, best, candidate
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
@@ -620,11 +620,29 @@ class _Audit:
                 change_used=self.pair.change_used,
                 doubt=self.pair.doubt,
                 bound=bound,
-                secret=self.claim.coins == "secret" and self.private.secret is not None,
+                loose=None if bound is None else self._loose(bound),
             ),
             judged,
         )
         return judged_of_what_is_read(found, self.read)
+
+    @cached_property
+    def _worst_loss(self) -> float:
+        """The largest finite loss of the pair's transcripts where noise points away from the other world."""
+        zero, other = self.pair.hypotheses
+        losses = [
+            compare_worlds(self.look.simulate(world, WORST_CASE), self.pair.agent, true, false).losses()
+            for world, true, false in ((0, zero, other), (1, other, zero))
+        ]
+        return float(np.max(losses, initial=0.0, where=np.isfinite(losses)))
+
+    def _loose(self, bound: Bound) -> str | None:
+        """Why a bound may be above a claim that holds, where that is known."""
+        if self.claim.coins == "secret" and self.private.secret is not None:
+            return "for who knows its coins; for who does not nothing is proven"
+        if self.claim.delta > 0 and bound.pure and self._worst_loss >= REACHED * bound.epsilon:
+            return "which is of δ = 0, where this pair costs as much; by how much less at this δ is sampled"
+        return None
 
     def _shown(self, exact: tuple[ExactLoss, ExactLoss], anytime: SequentialTestResult) -> bool:
         """Whether the exact loss refutes the claim, or the anytime game, which is played with it."""

@@ -159,6 +159,7 @@ def _at_coins(
             *words,
             *_of_batches(moved, used),
         ),
+        pure=order == 1,
         worst=f"agent {agent}{of_record}{first.dearest(highest, records[record], order)}",
     )
 

@@ -58,12 +58,14 @@ BROKEN = (Verdict.REFUTED, Verdict.UNPROTECTED)
 class Bound:
     """`epsilon`: at most so much is lost, whatever the pair of the adjacency; `conditions`: the statements that were
     checked and that it rests on, in order; `histories`: ways in which private coins may fall that were read;
-    `worst`: the agent that may lose so much, and the record and the query where most of it is, in words."""
+    `worst`: the agent that may lose so much, and the record and the query where most of it is, in words; `pure`: it
+    is of δ = 0, and at a δ above that of the same releases less may be lost."""
 
     epsilon: float
     conditions: tuple[str, ...]
     histories: int = 1
     worst: str = ""
+    pure: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def judge(
     change_used: float | None = None,
     doubt: str | None = None,
     bound: Bound | None = None,
-    secret: bool = False,
+    loose: str | None = None,
     vacuous_above: float = VACUOUS_ABOVE,
 ) -> Judgement:
     """Judge a claim (ε, δ). The first that applies:
@@ -104,8 +106,8 @@ def judge(
     7. `exact_estimate` is above the claim, which is not proven; or, at δ > 0, `exact_lower` to `exact_upper` is not a
        finite interval, its lower end is below `REACHED` of the estimate, and no game's ceiling reaches the claim:
        **underpowered**. At δ = 0 any transcript could have refuted it: the exact loss has no ceiling;
-    8. the `bound` is above the claim, and not of who knows coins that the claim keeps `secret`: what it allows no
-       pair may lose, but none is known not to; the pair's `doubt`, its `change_used` (`attacks.audit.pair.Pair`;
+    8. the `bound` is above the claim, and it is not known why it would be `loose`: what it allows no pair may lose,
+       but none is known not to; the pair's `doubt`, its `change_used` (`attacks.audit.pair.Pair`;
        None: not known) below `LEAST_CHANGE`, or the proven share of the claim below `LEAST_SHARE`: **underpowered**;
     9. else **consistent**, with how tight: consistent is not proven, a worse pair may exist.
 
@@ -137,7 +139,7 @@ def judge(
     if above_bound is not None:
         bound = None
         enclosed_by_pair = enclosed_by_pair and exact_upper is not None and exact_upper < above_bound.epsilon
-        if exact_lower is not None and exact_upper is not None and not secret:
+        if exact_lower is not None and exact_upper is not None and loose is None:
             exact_upper = max(exact_lower, min(exact_upper, above_bound.epsilon))
     if bound is not None and exact_lower is not None and exact_upper is not None:
         exact_upper = max(exact_lower, min(exact_upper, bound.epsilon))
@@ -193,7 +195,7 @@ def judge(
     reason, weak = f"Nothing measured is proven to exceed the {claim}{proven}{changed}.", True
     if doubt is not None:
         reason = f"{doubt} {reason}"
-    elif above_bound is not None and not secret:
+    elif above_bound is not None and loose is None:
         reason += f" {_unmatched(above_bound)}"
     elif change_used is not None and change_used < LEAST_CHANGE:
         remedy = "try more pairs of data sets, other agents, or a pair that uses more of it"
@@ -205,9 +207,8 @@ def judge(
     else:
         weak = False
     reason += f" {measured}"
-    if above_bound is not None and secret:
-        most = at_most(above_bound.epsilon)
-        reason += f" From above ε is at most {most} for who knows its coins; for who does not nothing is proven."
+    if above_bound is not None and loose is not None:
+        reason += f" From above ε is at most {at_most(above_bound.epsilon)}, {loose}."
     elif above_bound is not None:
         reason += f" From above ε is at most {at_most(above_bound.epsilon)} for every pair of adjacent data sets."
     elif exact_upper is not None and math.isinf(exact_upper) and exact_upper > epsilon_claimed * (1 + ROUNDING):

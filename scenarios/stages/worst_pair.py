@@ -91,8 +91,8 @@ def pair_for(
         of_any = claim.norm != BY_HAND and holds_for_any_change(subject, claim, activations)  # by hand: of this pair
         of_any = of_any and bounds_releases(subject.simulation, pair.agent, record)
         return replace(pair, change_used=change_used(pair, points, claim.adjacency), any_change=of_any), None
-    agents = agents_of(subject.simulation, spec.agent)
-    tried = sum(_budget(k, spec.search.candidates) for k in range(len(agents)))  # and pairs with both worlds moved
+    looked_at = agents_of(subject.simulation, spec.agent)
+    tried = sum(_budget(k, spec.search.candidates) for k in range(len(looked_at)))  # and pairs with both worlds moved
     progress.begin(f"{subject.spec.name}: searching the worst pair", tried)
     found: list[_Found] = []
     for one in _searched(experiment, subject, claim, activations, progress):
@@ -103,10 +103,12 @@ def pair_for(
     best, winner = found[at], together.winner
     description = f"{winner.candidate.description} (the worst of {together.tried:,} searched)"
     bound = {one.agent for one in found if one.saturated is not None}
-    free = sorted({one.agent for one in found} & set(agents[:AGENTS]) - bound)
+    free = sorted({one.agent for one in found} & set(looked_at[:AGENTS]) - bound)
     bounded = not free if bound else claim.norm == BY_HAND
     searched_all = winner.epsilon < np.inf  # else nothing was looked for but an unprotected message
-    unbounded = searched_all and not bounded and holds_for_any_change(subject, claim, activations)
+    unheld = next((f"along {one.unheld} at agent {one.agent}" for one in found if one.unheld), "")
+    unbounded = searched_all and (not bounded or bool(unheld))
+    unbounded = unbounded and holds_for_any_change(subject, claim, activations)
     if unbounded:
         description += _UNBOUNDED
     of_any = best.saturated is not None
@@ -117,7 +119,8 @@ def pair_for(
         # where no cost of a release is known, few losses rank candidates badly; aimed noise costs nothing to validity
         chosen, used = pair, change_used(pair, found[0].points, claim.adjacency)
         shown = PairSearch.WorstPair(family="as stated", description=pair.description, epsilon=stated)
-    doubt = _doubt(shown, unbounded, free if bound else (), found[0].batched, claim.adjacency.gradient_change)
+    agents = f"at agent{'s' if len(free) > 1 else ''} {', '.join(map(str, free))}" if bound and free else ""
+    doubt = _doubt(shown, unbounded, agents or unheld, found[0].batched, claim.adjacency.gradient_change)
     return replace(chosen, change_used=used, doubt=doubt), taken(
         PairSearch,
         together,
@@ -130,19 +133,19 @@ def pair_for(
 
 
 def _doubt(
-    winner: PairSearch.WorstPair, unbounded: bool, free: Sequence[int], batched: bool, gradient_change: float
+    winner: PairSearch.WorstPair, unbounded: bool, where: str, batched: bool, gradient_change: float
 ) -> str | None:
-    """`Pair.doubt` of a pair that was searched for; `free` are agents without a bound, where others have one, and
+    """`Pair.doubt` of a pair that was searched for; `where` no bound was seen, where there is one elsewhere, and
     `gradient_change` is what the adjacency lets a gradient change by."""
     if winner.epsilon == math.inf:
         return "The search for the pair saw an unprotected message, the audit none: it is rare."
     if unbounded:
-        where = f" at agent{'s' if len(free) > 1 else ''} {', '.join(map(str, free))}" if free else ""
         remedy = (
             "Clip the gradient of each batch, or have the claim depend on the adjacency"
             if batched  # of one record, in a share of the batches: another adjacency would be of another theorem
             else f"State the change that the theorem allows, such as {change_option(gradient_change)}"
         )
+        where = f" {where}" if where else ""
         return (
             f"The claim allows any change, and no clip or other bound was seen{where}: a larger change than this "
             f"pair's may cost more. {remedy}."
@@ -268,7 +271,8 @@ def _farthest(one: list[Array], other: list[Array]) -> float:
 @dataclass(frozen=True)
 class _Found:
     """A search from one true world; `saturated` is the share of the change that the algorithm's bound lets through,
-    None where the pair is within the adjacency. `batched`: the claim is of a record, and gradients are of batches."""
+    None where the pair is within the adjacency. `batched`: the claim is of a record, and gradients are of batches.
+    `unheld`: a direction along which it bounds nothing, though it does along this one."""
 
     searched: Searched
     agent: int
@@ -276,6 +280,7 @@ class _Found:
     points: Array
     saturated: float | None
     batched: bool = False
+    unheld: str | None = None
 
 
 @dataclass(frozen=True)
@@ -373,16 +378,21 @@ class _Search:
         size = FAR * max(1.0, float(np.max(np.abs(gradient))))
         way = max(float(np.max(np.abs(points), initial=0.0)), 1e-3)
         tilted = partial(Tilted, self.own, record=self._record)
-        for one in self._directions("l2", gradient):
-            slope, left = self._borne(size * one.vector)
-            if np.isnan(left):
-                continue  # along another direction something may move
+        borne = [(one, *self._borne(size * one.vector)) for one in self._directions("l2", gradient)]
+        borne = [(one, slope, left) for one, slope, left in borne if not np.isnan(left)]  # nothing moves along others
+        beyond = [one.words for one, _, left in borne if left > SATURATED]
+        if not borne or borne[0][0].words in beyond:
+            return
+        unheld = min(beyond, key=lambda words: not words.startswith("coordinate"), default=None)
+        for one, slope, left in borne:
             if left > SATURATED:
-                return
-            yield from self._apart(tilted(-slope), tilted(slope), f"along {one.words}, {_BEYOND}", 1 - left)
+                continue
+            words = f"along {one.words}, {_BEYOND}"
+            for found in self._apart(tilted(-slope), tilted(slope), words, 1 - left):
+                yield replace(found, unheld=unheld)
             turning = Bent(self.own, slope, float(np.linalg.norm(slope)) / way, record=self._record)
             if allows(self.subject, self.claim, self.activations, self.agent, turning):
-                words = f"in one of them by a change that turns on the way, along {one.words}, {_BEYOND}"
+                words = f"in one of them by a change that turns on the way, {words}"
                 yield from self._apart(turning, tilted(slope), words, 1 - left)
 
     def _farthest(self) -> Iterator[_Found]:
@@ -481,7 +491,8 @@ class _Search:
 
     def _directions(self, norm: Norm, gradient: Array) -> list[Direction]:
         dimension = self.own.dimension
-        found = [Direction(f"coordinate {k}", np.eye(dimension)[k]) for k in range(min(dimension, COORDINATES))]
+        coordinates = np.linspace(0, dimension - 1, min(dimension, COORDINATES), dtype=int).tolist()
+        found = [Direction(f"coordinate {k}", np.eye(dimension)[k]) for k in coordinates]
         if dimension > 1:
             found.insert(1, Direction("all coordinates alike", scaled(np.ones(dimension), norm)))
         noise = least_noise(self.subject.simulation, self.agent)

@@ -60,7 +60,7 @@ SAYS = {
         (2.0, exact(1.8, 1.9) | {"bound": LOOSE}, "try more pairs of data sets|at most 3.001 for every pair|!narrow"),
         (2.0, exact(1.8, 1.9) | {"bound": LOOSE, "doubt": "It is rare."}, "It is rare.|at most 3.001 for every pair"),
         # and no upper end of the pair's own
-        (8.0, exact(0.3, math.inf) | {"bound": Bound(9.0, ()), "secret": True}, "could not have been refuted"),
+        (8.0, exact(0.3, math.inf) | {"bound": Bound(9.0, ()), "loose": "for who"}, "could not have been refuted"),
     ],
     "consistent": [
         (0.3, exact(0.1 * 3), ""), (20.0, exact(20.0), ""), (25.0, exact(24.0) | {"vacuous_above": 30.0}, ""),
@@ -69,7 +69,7 @@ SAYS = {
         (2.0, exact(1.8, 2.3), "more transcripts would narrow it|!one of them is wrong"),
         (3.0, exact(1.0) | {"audited": game(2.5)}, "one of them is wrong"),
         (3.0, exact(1.0) | {"audited": game(0.5)}, "!one of them is wrong"),
-        (2.0, exact(1.8, 1.9) | {"bound": LOOSE, "secret": True}, "at most 3.001 for who knows its coins|!all pairs"),
+        (2.0, exact(1.8, 1.9) | {"bound": LOOSE, "loose": "for who knows"}, "at most 3.001, for who|!all pairs"),
         # any transcript could have refuted: what did not is consistent, whatever the game could have proven
         (9.0, exact(9.0, math.inf) | {"delta": 0.0, "audited": game(0.5, 4.0, 0.0)}, "nothing is proven"),
     ],
