@@ -12,6 +12,7 @@ constant change of that size: these are tried too.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
@@ -70,6 +71,11 @@ _BEYOND = "by more than its clip or other bound lets through; the claim allows a
 """How a pair that saturates is described."""
 _UNBOUNDED = "; the claim allows any change, and no clip or other bound was seen: other data may cost more"
 """Addition to a pair within the adjacency; who claims by hand may know of a bound of the data."""
+_ENTANGLED = (
+    "The answer for one record moves points at which others are asked, before anything is released: these records "
+    "may turn by it as far as their clips allow, which the search does not try. Ask all records at points that were "
+    "released, or claim the cost of all that are asked after it."
+)
 TRANSCRIPTS = 8
 """Transcripts on which a pair that was not searched for is looked at."""
 
@@ -121,6 +127,8 @@ def pair_for(
         shown = PairSearch.WorstPair(family="as stated", description=pair.description, epsilon=stated)
     agents = f"at agent{'s' if len(free) > 1 else ''} {', '.join(map(str, free))}" if bound and free else ""
     doubt = _doubt(shown, unbounded, agents or unheld, found[0].batched, claim.adjacency.gradient_change)
+    if doubt is None and of_any and any(one.entangled for one in found):
+        doubt = _ENTANGLED
     return replace(chosen, change_used=used, doubt=doubt), taken(
         PairSearch,
         together,
@@ -272,7 +280,8 @@ def _farthest(one: list[Array], other: list[Array]) -> float:
 class _Found:
     """A search from one true world; `saturated` is the share of the change that the algorithm's bound lets through,
     None where the pair is within the adjacency. `batched`: the claim is of a record, and gradients are of batches.
-    `unheld`: a direction along which it bounds nothing, though it does along this one."""
+    `unheld`: a direction along which it bounds nothing, though it does along this one. `entangled`: a record's answer
+    moves a point at which others are asked, before anything is released."""
 
     searched: Searched
     agent: int
@@ -281,6 +290,7 @@ class _Found:
     saturated: float | None
     batched: bool = False
     unheld: str | None = None
+    entangled: bool = False
 
 
 @dataclass(frozen=True)
@@ -299,13 +309,23 @@ class _Apart:
 
 @dataclass(frozen=True, eq=False)
 class _Noting(Tilted):
-    """An objective moved by nothing, that notes which records are in its `batches`."""
+    """A moved objective that notes which records are in its `batches`, and the `points` at which each is asked."""
 
     batches: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    points: list[tuple[tuple[int, ...], Array]] = field(default_factory=list[tuple[tuple[int, ...], Array]])
+    asked: tuple[int, ...] | None = None
 
     def batch(self, indices: ArrayLike) -> Self:
-        self.batches.append(tuple(int(k) for k in np.ravel(indices)))
-        return super().batch(indices)
+        asked = tuple(int(k) for k in np.ravel(indices))
+        self.batches.append(asked)
+        share = 1.0 if self.record is None else self.records * float(np.mean(np.equal(asked, self.record)))
+        part = self.objective.batch(indices)
+        return replace(self, objective=part, slope=share * self.slope, record=None, asked=asked)
+
+    def gradient(self, x: Array) -> Array:
+        if self.asked is not None:
+            self.points.append((self.asked, np.array(x)))
+        return super().gradient(x)
 
 
 def _one_of_each(batches: Sequence[tuple[int, ...]], most: int) -> list[int]:
@@ -350,7 +370,7 @@ class _Search:
         points = observed(sample, self.agent, self.own)
         searched = self._searched(sample, self.own, self._space(points), self.candidates, alone=1)
         batched = self._record is not None and bool(self._batches)
-        yield _Found(searched, self.agent, self.own, points, None, batched)
+        yield _Found(searched, self.agent, self.own, points, None, batched, entangled=batched and self._entangled)
         yield from self._patient(sample.most_queries)._elsewhere(points, briefly=briefly)
 
     def _patient(self, queries: float) -> Self:
@@ -481,6 +501,27 @@ class _Search:
         tried, every = len(self._costs), len(set(chain.from_iterable(self._batches)))
         fewer = "" if tried == every else f" (the costliest of {tried:,} tried, of {every:,})"
         return f"record {self._record} of agent {self.agent}{fewer}"
+
+    @cached_property
+    def _entangled(self) -> bool:
+        """Whether the answer for the first record that is asked, or for the one that is moved, moves a point at which
+        a batch without it is asked, given all releases."""
+        sample, start = self._sample(self.own).replica(0), np.zeros((1, self.own.dimension))
+        slope = np.full(self.own.dimension, max(1.0, float(np.max(np.abs(self.own.gradient(start))))))
+        own = self._asked(sample, 0 * slope, 0)
+        for record in {self._batches[0][0], self._record}:
+            others = zip(own, self._asked(sample, slope, record), strict=False)
+            for (batch, here), (other, there) in others:
+                if batch == other and record not in batch and not np.allclose(here, there, rtol=SAME, atol=SAME):
+                    return True
+        return False
+
+    def _asked(self, sample: Sample, slope: Array, record: int | None) -> list[tuple[tuple[int, ...], Array]]:
+        """The batches and points that the agent asks in a replay where this record is moved; none where it fails."""
+        noting = _Noting(self.own, slope, record=record)
+        with suppress(NetsimError):
+            sample.replayed(self.agent, noting, "other data")
+        return noting.points
 
     @cached_property
     def _batches(self) -> list[tuple[int, ...]]:

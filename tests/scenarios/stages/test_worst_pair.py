@@ -354,6 +354,25 @@ class BareRecord(PerRecord):
         await super().run(node)
 
 
+class LocalEpoch(PerRecord):
+    \"\"\"A local pass over the records, at a step each, as if one record moved none of the other answers.\"\"\"
+
+    fresh: bool = False
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            moved = node.zeros()
+            for k in range(node.records):
+                moved = moved - Clip(self.bound, "l1")(await node.gradient(x if self.fresh else x + moved, [k]))
+            x = x + (await node.exchange(d=node.privatize(moved / node.records, self.noise(node)))).mix("d")
+            node.estimate(x)
+
+
+class SoundEpoch(LocalEpoch):
+    fresh: bool = True
+
+
 class Middle(PerRecord):
     \"\"\"The median of all records' clipped gradients, as if one record moved it by no more than a mean.\"\"\"
 
@@ -687,6 +706,13 @@ def test_a_claim_of_no_constant_change_is_not_of_any(name, adjacency):
     judgement = judged(name, adjacency=adjacency).judgement
     assert judgement.verdict.value in ("consistent", "underpowered")
     assert "any change" not in judgement.reason
+
+
+@pytest.mark.parametrize(("name", "verdict"), [("LocalEpoch", "underpowered"), ("SoundEpoch", "proven")])
+def test_records_that_turn_by_anothers_answer_are_not_tried(name, verdict):
+    found = judged(name)
+    assert found.judgement.verdict.value == verdict
+    assert ("moves points at which others are asked" in found.judgement.reason) is (verdict == "underpowered")
 
 
 def test_code_may_fail_in_any_way_at_answers_that_no_objective_gives():
