@@ -47,6 +47,8 @@ SHARES = 17
 """Shares of the others, evenly, that are moved one way, at most."""
 AMONG = 96
 """Rows among such others, at most."""
+TOGETHER = 256
+"""Rows of records that are replayed together."""
 TURNED = 8
 """Coordinates along which a record is moved at most, to see what it costs."""
 _OFF = 1e4
@@ -284,8 +286,8 @@ class EachRecord(Rows):
         directions = np.concatenate([_even(d)[None], np.eye(d)[np.linspace(0, d - 1, min(d, TURNED), dtype=int)]])
         for share in NEARER:
             ways = np.concatenate([size * unit * directions for size in (share * _OFF, 1.0)])
-            ways = ways[: max(2, ROWS // (2 * len(records)))]
-            together = max(1, ROWS // (2 * len(ways)))
+            ways = ways[: max(2, TOGETHER // (2 * len(records)))]
+            together = max(1, TOGETHER // (2 * len(ways)))
             found = list[Array]()
             for first in range(0, len(records), together):
                 some = np.repeat(np.array(records[first : first + together]), len(ways))

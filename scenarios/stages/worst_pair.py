@@ -369,9 +369,11 @@ class _Search:
         sample = self._sample(self.own)
         points = observed(sample, self.agent, self.own)
         searched = self._searched(sample, self.own, self._space(points), self.candidates, alone=1)
-        batched = self._record is not None and bool(self._batches)
-        yield _Found(searched, self.agent, self.own, points, None, batched, entangled=batched and self._entangled)
-        yield from self._patient(sample.most_queries)._elsewhere(points, briefly=briefly)
+        patient = self._patient(sample.most_queries)
+        batched = patient._record is not None and bool(patient._batches)
+        entangled = batched and patient._entangled
+        yield _Found(searched, self.agent, self.own, points, None, batched, entangled=entangled)
+        yield from patient._elsewhere(points, briefly=briefly)
 
     def _patient(self, queries: float) -> Self:
         """The same, where no agent may query more often."""
@@ -506,29 +508,35 @@ class _Search:
     def _entangled(self) -> bool:
         """Whether the answer for the first record that is asked, or for the one that is moved, moves a point at which
         a batch without it is asked, given all releases."""
-        sample, start = self._sample(self.own).replica(0), np.zeros((1, self.own.dimension))
+        start = np.zeros((1, self.own.dimension))
         slope = np.full(self.own.dimension, max(1.0, float(np.max(np.abs(self.own.gradient(start))))))
-        own = self._asked(sample, 0 * slope, 0)
         for record in {self._batches[0][0], self._record}:
-            others = zip(own, self._asked(sample, slope, record), strict=False)
+            others = zip(self._noted.points, self._noting(slope, record).points, strict=False)
             for (batch, here), (other, there) in others:
                 if batch == other and record not in batch and not np.allclose(here, there, rtol=SAME, atol=SAME):
                     return True
         return False
 
-    def _asked(self, sample: Sample, slope: Array, record: int | None) -> list[tuple[tuple[int, ...], Array]]:
-        """The batches and points that the agent asks in a replay where this record is moved; none where it fails."""
-        noting = _Noting(self.own, slope, record=record)
-        with suppress(NetsimError):
-            sample.replayed(self.agent, noting, "other data")
-        return noting.points
+    @property
+    def _batches(self) -> list[tuple[int, ...]]:
+        """Batches of one transcript, in their order."""
+        return self._noted.batches
 
     @cached_property
-    def _batches(self) -> list[tuple[int, ...]]:
-        """Batches of one sample, in their order."""
-        noting = _Noting(self.own, np.zeros(self.own.dimension))
-        self._sample(noting)
-        return noting.batches
+    def _noted(self) -> _Noting:
+        """What the agent asks in one transcript."""
+        return self._noting(np.zeros(self.own.dimension))
+
+    def _noting(self, slope: Array, record: int | None = None) -> _Noting:
+        """What the agent asks in a replay of it where this record is moved; no more where its code fails."""
+        noting = _Noting(self.own, slope, record=record)
+        with suppress(NetsimError):
+            self._one.replayed(self.agent, noting, "other data")
+        return noting
+
+    @cached_property
+    def _one(self) -> Sample:
+        return worlds(self.subject.simulation, self.agent, self.own, 1)(0, FIRST_CHUNK)
 
     def _directions(self, norm: Norm, gradient: Array) -> list[Direction]:
         dimension = self.own.dimension
