@@ -35,7 +35,7 @@ from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spr
 from attacks.audit.private_coins import PrivateCoins, at_most, ends, first_unprotected
 from attacks.audit.proof import ANY_DATA, BareError, bound_at_door, bound_or_why
 from attacks.audit.trained import Trained, noted, trained
-from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
+from attacks.audit.verdict import BROKEN, REACHED, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
 from attacks.audit.witness import Place, best, candidate
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
@@ -452,9 +452,10 @@ class _Audit:
             ]
             bound, unbounded = self._bound(max(one.lower for one in lost))
             judgement = self._judged(exact, best_game, anytime, bound)
+            if bound is not None and self.private.secret is None and not self.read:
+                exact = self._at_most(exact, bound)
             if bound is not None and judgement.verdict in (Verdict.PROVEN, Verdict.REFUTED, Verdict.NO_CLAIM):
-                one, two = (replace(e, epsilon=at_most(e.epsilon, bound.epsilon)) for e in exact)
-                exact, self.private = (one, two), self.private.at_most(bound.epsilon)
+                exact, self.private = self._at_most(exact, bound), self.private.at_most(bound.epsilon)
                 judgement = self._judged(exact, best_game, anytime, bound)  # its words have these ends, too
         alone = best_game is classifier and self.private.over_tosses is None and not self._shown(exact, anytime)
         if judgement.verdict is Verdict.REFUTED and alone:
@@ -496,6 +497,12 @@ class _Audit:
             unpriced=self.private.unpriced,
             read=self.read,
         )
+
+    @staticmethod
+    def _at_most(exact: tuple[ExactLoss, ExactLoss], bound: Bound) -> tuple[ExactLoss, ExactLoss]:
+        """The exact losses, of which no pair's is above the bound."""
+        one, two = (replace(e, epsilon=at_most(e.epsilon, bound.epsilon)) for e in exact)
+        return one, two
 
     def _at_rare_tosses(self, exact: tuple[ExactLoss, ExactLoss]) -> bool:
         """Whether only tosses that no transcript need have show that something is unprotected."""
@@ -628,10 +635,29 @@ class _Audit:
                 change_used=self.pair.change_used,
                 doubt=self.pair.doubt,
                 bound=bound,
+                loose=None if bound is None else self._loose(bound),
             ),
             judged,
         )
         return judged_of_what_is_read(found, self.read)
+
+    @cached_property
+    def _worst_loss(self) -> float:
+        """The largest finite loss of the pair's transcripts where noise points away from the other world."""
+        zero, other = self.pair.hypotheses
+        losses = [
+            compare_worlds(self.look.simulate(world, WORST_CASE), self.pair.agent, true, false).losses()
+            for world, true, false in ((0, zero, other), (1, other, zero))
+        ]
+        return float(np.max(losses, initial=0.0, where=np.isfinite(losses)))
+
+    def _loose(self, bound: Bound) -> str | None:
+        """Why a bound may be above a claim that holds, where that is known."""
+        if self.claim.coins == "secret" and self.private.secret is not None:
+            return "for who knows its coins; for who does not nothing is proven"
+        if self.claim.delta > 0 and bound.pure and self._worst_loss >= REACHED * bound.epsilon:
+            return "which is of δ = 0, where this pair costs as much; by how much less at this δ is sampled"
+        return None
 
     def _shown(self, exact: tuple[ExactLoss, ExactLoss], anytime: SequentialTestResult) -> bool:
         """Whether the exact loss refutes the claim, or the anytime game, which is played with it."""

@@ -130,8 +130,11 @@ def _at_coins(
     used = np.any(first.vectors != 0, axis=0)
     limits = [one.limits(adjacency, order, convexity, used) for one in doors]
     highest = np.max([limit for limit, _ in limits], axis=0)
-    moved = list(first.moved(adjacency, used, np.any([one.shared for one in doors], axis=0)))
-    upper = max(worst_change(first.vectors[:, some], highest[some], order)[1] for some in moved)
+    records = dict(first.moved(adjacency, used, np.any([one.shared for one in doors], axis=0)))
+    moved = list(records.values())
+    uppers = {k: worst_change(first.vectors[:, some], highest[some], order)[1] for k, some in records.items()}
+    record = max(uppers, key=uppers.__getitem__)
+    upper = uppers[record]
     epsilon = gaussian_epsilon(upper, delta) if order == 2 else upper
     added, words = first.determinants(adjacency, convexity)
     what = "its gradients, clipped" if any(first.clips) else "its gradients or proximal points"
@@ -141,6 +144,7 @@ def _at_coins(
         f"each of the {len(first.vectors)} noisy values that it sends has {law} noise of its own, and is sent as it"
     )
     rest = f"{covered} was made; nothing else that it sends depends on its data, given what was seen before"
+    of_record = f", record {record}" if len(moved) > 1 else ""
     listener = f"all that agent {agent} sends and receives"
     if any(door.granted for door in doors):
         listener = f"{listener}, its releases as they were made"
@@ -164,6 +168,8 @@ def _at_coins(
             *words,
             *_of_batches(moved, used),
         ),
+        pure=order == 1,
+        worst=f"agent {agent}{of_record}{first.dearest(highest, records[record], order)}",
     )
 
 
@@ -281,9 +287,10 @@ class _Door:
         if not same or not np.allclose(self.vectors, other.vectors, rtol=SAME, atol=0.0):
             raise AttackError("the map from answers to messages is not the same in all transcripts")
 
-    def moved(self, adjacency: Adjacency, used: Mask, shared: Mask) -> Iterator[Mask]:
-        """The queries whose answers an adjacent change may move, of those `used`, for each record that may be the one
-        that differs; `shared`: those at points that other answers move, in any transcript."""
+    def moved(self, adjacency: Adjacency, used: Mask, shared: Mask) -> Iterator[tuple[int, Mask]]:
+        """For each record that may be the one that differs, the first of those that are in the same queries, which
+        answers an adjacent change may move, of those `used`; `shared`: the queries at points that other answers
+        move, in any transcript."""
         named = {t: {k % self.records for k in some} for t, some in self.batches.items() if some is not None}
         without = [t for t in named if not shared[t]] if adjacency.record else []
         seen = set[bytes]()
@@ -292,7 +299,15 @@ class _Door:
             some[[t for t in without if record not in named[t]]] = False
             if some.tobytes() not in seen:
                 seen.add(some.tobytes())
-                yield some
+                yield record, some
+
+    def dearest(self, limits: Array, some: Mask, order: Order) -> str:
+        """The query that counts most of these, in words; nothing where it is the only one."""
+        moved = np.abs(self.vectors * np.where(some, limits, 0.0))
+        parts = np.sum(moved, axis=0) if order == 1 else np.sum(moved.T @ moved, axis=1)
+        if np.count_nonzero(some) < 2:
+            return ""
+        return f"; query {int(np.argmax(parts))} counts most, of {np.count_nonzero(some)}"
 
     def _weight(self, adjacency: Adjacency, t: int) -> float | None:
         """How many times what it may move the whole gradient a change may move that of the query; None: any number of

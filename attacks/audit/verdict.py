@@ -57,11 +57,15 @@ BROKEN = (Verdict.REFUTED, Verdict.UNPROTECTED)
 @dataclass(frozen=True)
 class Bound:
     """`epsilon`: at most so much is lost, whatever the pair of the adjacency; `conditions`: the statements that were
-    checked and that it rests on, in order; `histories`: ways in which private coins may fall that were read."""
+    checked and that it rests on, in order; `histories`: ways in which private coins may fall that were read;
+    `worst`: the agent that may lose so much, and the record and the query where most of it is, in words; `pure`: it
+    is of δ = 0, and at a δ above that of the same releases less may be lost."""
 
     epsilon: float
     conditions: tuple[str, ...]
     histories: int = 1
+    worst: str = ""
+    pure: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ def judge(
     change_used: float | None = None,
     doubt: str | None = None,
     bound: Bound | None = None,
+    loose: str | None = None,
     vacuous_above: float = VACUOUS_ABOVE,
 ) -> Judgement:
     """Judge a claim (ε, δ). The first that applies:
@@ -101,8 +106,9 @@ def judge(
     7. `exact_estimate` is above the claim, which is not proven; or, at δ > 0, `exact_lower` to `exact_upper` is not a
        finite interval, its lower end is below `REACHED` of the estimate, and no game's ceiling reaches the claim:
        **underpowered**. At δ = 0 any transcript could have refuted it: the exact loss has no ceiling;
-    8. the pair's `doubt`, its `change_used` (`attacks.audit.pair.Pair`; None: not known) below `LEAST_CHANGE`, or the
-       proven share of the claim below `LEAST_SHARE`: **underpowered**;
+    8. the `bound` is above the claim, and it is not known why it would be `loose`: what it allows no pair may lose,
+       but none is known not to; the pair's `doubt`, its `change_used` (`attacks.audit.pair.Pair`;
+       None: not known) below `LEAST_CHANGE`, or the proven share of the claim below `LEAST_SHARE`: **underpowered**;
     9. else **consistent**, with how tight: consistent is not proven, a worse pair may exist.
 
     `exact_lower`, `exact_upper` enclose ε(δ) of the pair examined (equal when a formula gave it). The proven share is
@@ -128,8 +134,13 @@ def judge(
     above_by_time = anytime is not None and anytime.refuted and anytime.claim_epsilon == epsilon_claimed
     refuted = above or above_by_time
     unheld = epsilon_claimed is not None and bound is not None and bound.epsilon > epsilon_claimed * (1 + ROUNDING)
-    if unheld and not refuted:
+    above_bound = bound if unheld and not refuted else None
+    enclosed_by_pair = exact_upper is not None and math.isfinite(exact_upper)
+    if above_bound is not None:
         bound = None
+        enclosed_by_pair = enclosed_by_pair and exact_upper is not None and exact_upper < above_bound.epsilon
+        if exact_lower is not None and exact_upper is not None and loose is None:
+            exact_upper = max(exact_lower, min(exact_upper, above_bound.epsilon))
     if bound is not None and exact_lower is not None and exact_upper is not None:
         exact_upper = max(exact_lower, min(exact_upper, bound.epsilon))
     measured = _measured(exact_lower, exact_upper, audited)
@@ -174,7 +185,7 @@ def judge(
     if exact_estimate is not None and exceeds(exact_estimate, epsilon_claimed):
         reason = f"The {claim} is not refuted, but the exact ε is estimated at {show(exact_estimate, 4)}. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, proven_share)
-    enclosed = exact_lower is not None and (delta == 0 or (exact_upper is not None and math.isfinite(exact_upper)))
+    enclosed = exact_lower is not None and (delta == 0 or enclosed_by_pair)
     followed = exact_lower is not None and exact_estimate is not None and exact_lower >= REACHED * exact_estimate > 0
     if not enclosed and not followed and (audited is None or epsilon_claimed > audited.ceiling):
         reason = f"The {claim} could not have been refuted by what was done. {measured}"
@@ -184,6 +195,8 @@ def judge(
     reason, weak = f"Nothing measured is proven to exceed the {claim}{proven}{changed}.", True
     if doubt is not None:
         reason = f"{doubt} {reason}"
+    elif above_bound is not None and loose is None:
+        reason += f" {_unmatched(above_bound)}"
     elif change_used is not None and change_used < LEAST_CHANGE:
         remedy = "try more pairs of data sets, other agents, or a pair that uses more of it"
         reason += f" That is too little of the change to speak for the claim: {remedy}."
@@ -194,11 +207,26 @@ def judge(
     else:
         weak = False
     reason += f" {measured}"
-    if exact_upper is not None and math.isinf(exact_upper) and exact_upper > epsilon_claimed * (1 + ROUNDING):
+    if above_bound is not None and loose is not None:
+        reason += f" From above ε is at most {at_most(above_bound.epsilon)}, {loose}."
+    elif above_bound is not None:
+        reason += f" From above ε is at most {at_most(above_bound.epsilon)} for every pair of adjacent data sets."
+    elif exact_upper is not None and math.isinf(exact_upper) and exact_upper > epsilon_claimed * (1 + ROUNDING):
         reason += " From above nothing is proven: what was never seen may cost more."
     elif exact_upper is not None and exact_upper > epsilon_claimed * (1 + ROUNDING):
         reason += " The exact interval reaches above the claim: more transcripts would narrow it."
     return Judgement(Verdict.UNDERPOWERED if weak else Verdict.CONSISTENT, reason, proven_share)
+
+
+def _unmatched(bound: Bound) -> str:
+    """What nobody knows where the bound is above the claim, and what to do."""
+    most = at_most(bound.epsilon)
+    where = f" ({bound.worst})" if bound.worst else ""
+    return (
+        f"But over all pairs ε is only known to be at most {most}{where}, above the claim: a pair that costs more "
+        f"may not have been found. A claim of {most} would hold; else try more pairs of data sets, or read why no "
+        "pair costs that much."
+    )
 
 
 def cause(reason: str) -> str:

@@ -5,10 +5,11 @@ They are replayed together, a hypothesis for each replica: that ranks pairs, and
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from attacks.audit.loss.comparison import Reproduced, Sample
@@ -46,6 +47,10 @@ SHARES = 17
 """Shares of the others, evenly, that are moved one way, at most."""
 AMONG = 96
 """Rows among such others, at most."""
+TOGETHER = 256
+"""Rows of records that are replayed together."""
+TURNED = 8
+"""Coordinates along which a record is moved at most, to see what it costs."""
 _OFF = 1e4
 """Size of their gradients, in units as above."""
 PLACES = 1e6
@@ -56,7 +61,8 @@ PLACES = 1e6
 class Rows:
     """A hypothesis for each replica: `Tilted` by its row of `slopes`, or, where `curvatures` is not 0, `Bent`. A
     proximal point of a bent one is that of the tilted one: it only ranks. `releases` (rows, numbers) are what one
-    transcript's releases hide under each, in deviations of their noise; `order` is the norm that counts."""
+    transcript's releases hide under each, in deviations of their noise; `order` is the norm that counts. `bare`
+    (rows,): whether a message without noise shows that this is not the agent's own objective."""
 
     own: Objective
     slopes: Array
@@ -65,6 +71,7 @@ class Rows:
     record: int | None
     releases: Array
     order: int = 1
+    bare: Mask | None = None
 
     @classmethod
     def drawn(cls, simulation: Simulation, agent: int, record: int | None) -> "Rows | None":
@@ -160,7 +167,8 @@ class Rows:
             with np.errstate(all="ignore"):
                 copies = sample.copied(len(self.slopes))
                 there = copies.replayed(agent, self, "other data")
-                if any(release.sent_in is None for release in there.releases):  # noise that was drawn apart, say
+                hidden = any(release.sent_in is None for release in there.releases)  # noise that was drawn apart, say
+                if hidden:
                     mine = copies.replayed(agent, self.own, "its own data")
                     out = Reproduced(copies, agent, self.own, mine).recovered(there, self, copies)
                     there = there if out is None else out.theirs
@@ -168,7 +176,10 @@ class Rows:
                 seen = np.concatenate([_in_deviations(r) for r in made], axis=-1)
         except NetsimError:
             return None
-        return replace(self, releases=seen, order=2 if all(isinstance(r.mechanism, Gaussian) for r in made) else 1)
+        shown = [c.visible for c in there.comparisons]
+        bare = None if hidden or not shown else np.any(shown, axis=0)
+        order = 2 if all(isinstance(r.mechanism, Gaussian) for r in made) else 1
+        return replace(self, releases=seen, order=order, bare=bare)
 
     def _between(self, one: int, other: int) -> Array:
         """How far the releases of two quarters of the rows are apart, (rows / 4,); 0 where that is not known."""
@@ -177,6 +188,16 @@ class Rows:
         with np.errstate(invalid="ignore"):  # where that is not known
             far = np.linalg.norm(self.releases[second] - self.releases[first], ord=self.order, axis=1)
         return np.where(self._known[first] & self._known[second], far, 0.0)
+
+    @property
+    def mirrored(self) -> Array:
+        """How far the releases of the first half of the rows are from those of the second, (rows / 2,); ∞ where a
+        message has no noise, and 0 where that is not known."""
+        half = len(self.slopes) // 2
+        with np.errstate(invalid="ignore"):
+            far = np.linalg.norm(self.releases[half:] - self.releases[:half], ord=self.order, axis=1)
+        far = np.where(self._known[half:] & self._known[:half], far, 0.0)
+        return far if self.bare is None else np.where(self.bare[half:] | self.bare[:half], np.inf, far)
 
     @property
     def _apart(self) -> Array:
@@ -206,10 +227,13 @@ class Rows:
 
     @property
     def apart(self) -> "tuple[Apart, ...]":
-        """The two objectives that are farthest apart; and the two of those that turn nowhere."""
+        """The two objectives that are farthest apart; and the two of those that turn nowhere. None where of no two it
+        is known how far they are apart."""
         found = list[Apart]()
         for some in (self._known, self._known & (self.curvatures == 0)):
             rows = np.flatnonzero(some)
+            if len(rows) < 2:
+                continue
             far = cdist(self.releases[rows], self.releases[rows], "minkowski", p=self.order)
             zero, other = np.unravel_index(int(np.argmax(far)), far.shape)
             found.append(Apart(far[zero, other], (self._one(int(rows[zero])), self._one(int(rows[other])))))
@@ -242,6 +266,46 @@ class Rows:
         share = 1.0 if self.record is None else every * float(np.mean(np.equal(indices, self.record)))
         slopes, curvatures = share * self.slopes, share * self.curvatures
         return replace(self, own=self.own.batch(indices), slopes=slopes, curvatures=curvatures, record=None)
+
+
+@dataclass(frozen=True, eq=False)
+class EachRecord(Rows):
+    """Rows of which each moves a record of its own, (rows,)."""
+
+    moved: NDArray[np.int64] = field(kw_only=True)
+
+    @classmethod
+    def costs(cls, simulation: Simulation, agent: int, records: Sequence[int]) -> Array | None:
+        """By how much one transcript's releases are apart where the gradient of each of these records goes one way
+        and the other, in deviations of their noise, (records,): the most of some directions and sizes; ∞ where a
+        message has no noise. None where that is not known."""
+        if not records or (sample := _plain(simulation, agent)) is None:
+            return None
+        own = simulation.problem.objectives[agent]
+        d, unit = own.dimension, _unit(own)
+        directions = np.concatenate([_even(d)[None], np.eye(d)[np.linspace(0, d - 1, min(d, TURNED), dtype=int)]])
+        for share in NEARER:
+            ways = np.concatenate([size * unit * directions for size in (share * _OFF, 1.0)])
+            ways = ways[: max(2, TOGETHER // (2 * len(records)))]
+            together = max(1, TOGETHER // (2 * len(ways)))
+            found = list[Array]()
+            for first in range(0, len(records), together):
+                some = np.repeat(np.array(records[first : first + together]), len(ways))
+                slopes = np.tile(ways, (len(some) // len(ways), 1))
+                still, nothing = np.zeros(2 * len(some)), np.zeros((2 * len(some), 0))
+                both, moved = np.concatenate([-slopes, slopes]), np.concatenate([some, some])
+                rows = cls(own, both, still, still, None, nothing, moved=moved)._seen(sample, agent)
+                if rows is None:
+                    break
+                found.append(np.max(rows.mirrored.reshape(-1, len(ways)), axis=1))
+            else:
+                return np.concatenate(found)
+        return None
+
+    def batch(self, indices: Sequence[int]) -> Rows:
+        share = int(getattr(self.own, "records", 1)) * np.mean(np.equal.outer(self.moved, indices), axis=-1)
+        slopes, still = share[:, None] * self.slopes, self.curvatures
+        return Rows(self.own.batch(indices), slopes, still, self.offsets, None, self.releases, self.order)
 
 
 class Apart(NamedTuple):

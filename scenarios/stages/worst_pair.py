@@ -12,8 +12,10 @@ constant change of that size: these are tried too.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import chain
 from operator import attrgetter
 from typing import Self, cast
 
@@ -48,7 +50,7 @@ from scenarios.build.search_spaces import Data, Moved, Records, Spaces
 from scenarios.results.audit import BOTH_MOVED, PairSearch, change_option
 from scenarios.results.base import taken
 from scenarios.schema.scenario import GradientChange
-from scenarios.stages.drawn_pairs import NEARER, Rows, bounds_releases, least_noise
+from scenarios.stages.drawn_pairs import CROWD, NEARER, EachRecord, Rows, bounds_releases, least_noise
 from scenarios.stages.worlds import AGENTS, agents_of, holding, worlds
 
 FAR = 1e6
@@ -61,12 +63,19 @@ COORDINATES = 8
 """Coordinates along which changes are tried, at most: noise need not be the same in all."""
 FEWER = 8
 """Times fewer candidates for the others, and again for those that are only looked at."""
+SAME = 1e-6
+"""Relative: what costs more by less costs the same."""
 CONSTANT = "the gradient of one agent moved by a constant vector"
 """An adjacency that is stated by how much a gradient changes alone."""
 _BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
 """How a pair that saturates is described."""
 _UNBOUNDED = "; the claim allows any change, and no clip or other bound was seen: other data may cost more"
 """Addition to a pair within the adjacency; who claims by hand may know of a bound of the data."""
+_ENTANGLED = (
+    "The answer for one record moves points at which others are asked, before anything is released: these records "
+    "may turn by it as far as their clips allow, which the search does not try. Ask all records at points that were "
+    "released, or claim the cost of all that are asked after it."
+)
 TRANSCRIPTS = 8
 """Transcripts on which a pair that was not searched for is looked at."""
 KEPT = 4
@@ -90,8 +99,8 @@ def pair_for(
         of_any = claim.norm != BY_HAND and holds_for_any_change(subject, claim, activations)  # by hand: of this pair
         of_any = of_any and bounds_releases(subject.simulation, pair.agent, record)
         return replace(pair, change_used=change_used(pair, points, claim.adjacency), any_change=of_any), None
-    agents = agents_of(subject.simulation, spec.agent)
-    tried = sum(_budget(k, spec.search.candidates) for k in range(len(agents)))  # and pairs with both worlds moved
+    looked_at = agents_of(subject.simulation, spec.agent)
+    tried = sum(_budget(k, spec.search.candidates) for k in range(len(looked_at)))  # and pairs with both worlds moved
     progress.begin(f"{subject.spec.name}: searching the worst pair", tried)
     found: list[_Found] = []
     for one in _searched(experiment, subject, claim, activations, progress):
@@ -102,11 +111,13 @@ def pair_for(
     best, winner = found[at], together.winner
     description = f"{winner.candidate.description} (the worst of {together.tried:,} searched)"
     bound = {one.agent for one in found if one.saturated is not None}
-    free = sorted({one.agent for one in found} & set(agents[:AGENTS]) - bound) if bound else []
+    free = sorted({one.agent for one in found} & set(looked_at[:AGENTS]) - bound) if bound else []
     free = [agent for agent in free if not _is_still(subject.simulation, agent)]
     bounded = not free if bound else claim.norm == BY_HAND
     searched_all = winner.epsilon < np.inf  # else nothing was looked for but an unprotected message
-    unbounded = searched_all and not bounded and holds_for_any_change(subject, claim, activations)
+    unheld = next((f"along {one.unheld} at agent {one.agent}" for one in found if one.unheld), "")
+    unbounded = searched_all and (not bounded or bool(unheld))
+    unbounded = unbounded and holds_for_any_change(subject, claim, activations)
     if unbounded:
         description += _UNBOUNDED
     of_any = best.saturated is not None
@@ -117,7 +128,10 @@ def pair_for(
         # where no cost of a release is known, few losses rank candidates badly; aimed noise costs nothing to validity
         chosen, used = pair, change_used(pair, found[0].points, claim.adjacency)
         shown = PairSearch.WorstPair(family="as stated", description=pair.description, epsilon=stated)
-    doubt = _doubt(shown, unbounded, free, found[0].batched, claim.adjacency.gradient_change)
+    agents = f"at agent{'s' if len(free) > 1 else ''} {', '.join(map(str, free))}" if free else ""
+    doubt = _doubt(shown, unbounded, agents or unheld, found[0].batched, claim.adjacency.gradient_change)
+    if doubt is None and of_any and any(one.entangled for one in found):
+        doubt = _ENTANGLED
     return replace(chosen, change_used=used, doubt=doubt), taken(
         PairSearch,
         together,
@@ -130,19 +144,19 @@ def pair_for(
 
 
 def _doubt(
-    winner: PairSearch.WorstPair, unbounded: bool, free: Sequence[int], batched: bool, gradient_change: float
+    winner: PairSearch.WorstPair, unbounded: bool, where: str, batched: bool, gradient_change: float
 ) -> str | None:
-    """`Pair.doubt` of a pair that was searched for; `free` are agents without a bound, where others have one, and
+    """`Pair.doubt` of a pair that was searched for; `where` no bound was seen, where there is one elsewhere, and
     `gradient_change` is what the adjacency lets a gradient change by."""
     if winner.epsilon == math.inf:
         return "The search for the pair saw an unprotected message, the audit none: it is rare."
     if unbounded:
-        where = f" at agent{'s' if len(free) > 1 else ''} {', '.join(map(str, free))}" if free else ""
         remedy = (
             "Clip the gradient of each batch, or have the claim depend on the adjacency"
             if batched  # of one record, in a share of the batches: another adjacency would be of another theorem
             else f"State the change that the theorem allows, such as {change_option(gradient_change)}"
         )
+        where = f" {where}" if where else ""
         return (
             f"The claim allows any change, and no clip or other bound was seen{where}: a larger change than this "
             f"pair's may cost more. {remedy}."
@@ -285,7 +299,9 @@ def _farthest(one: list[Array], other: list[Array]) -> float:
 @dataclass(frozen=True)
 class _Found:
     """A search from one true world; `saturated` is the share of the change that the algorithm's bound lets through,
-    None where the pair is within the adjacency. `batched`: the claim is of a record, and gradients are of batches."""
+    None where the pair is within the adjacency. `batched`: the claim is of a record, and gradients are of batches.
+    `unheld`: a direction along which it bounds nothing, though it does along this one. `entangled`: a record's answer
+    moves a point at which others are asked, before anything is released."""
 
     searched: Searched
     agent: int
@@ -293,6 +309,8 @@ class _Found:
     points: Array
     saturated: float | None
     batched: bool = False
+    unheld: str | None = None
+    entangled: bool = False
 
 
 @dataclass(frozen=True)
@@ -311,13 +329,42 @@ class _Apart:
 
 @dataclass(frozen=True, eq=False)
 class _Noting(Tilted):
-    """An objective moved by nothing, that notes which records are in its `batches`."""
+    """A moved objective that notes which records are in its `batches`, and the `points` at which each is asked."""
 
-    batches: list[int] = field(default_factory=list[int])
+    batches: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    points: list[tuple[tuple[int, ...], Array]] = field(default_factory=list[tuple[tuple[int, ...], Array]])
+    asked: tuple[int, ...] | None = None
 
     def batch(self, indices: ArrayLike) -> Self:
-        self.batches.extend(int(k) for k in np.ravel(indices))
-        return super().batch(indices)
+        asked = tuple(int(k) for k in np.ravel(indices))
+        self.batches.append(asked)
+        share = 1.0 if self.record is None else self.records * float(np.mean(np.equal(asked, self.record)))
+        part = self.objective.batch(indices)
+        return replace(self, objective=part, slope=share * self.slope, record=None, asked=asked)
+
+    def gradient(self, x: Array) -> Array:
+        if self.asked is not None:
+            self.points.append((self.asked, np.array(x)))
+        return super().gradient(x)
+
+
+def _one_of_each(batches: Sequence[tuple[int, ...]], most: int) -> list[int]:
+    """At most so many of the records in the batches, spread over them: first one of each kind by the places at which
+    they are in batches, then others."""
+    places: dict[int, list[tuple[int, int]]] = {}
+    for number, batch in enumerate(batches):
+        for record, times in Counter(batch).items():
+            places.setdefault(record, []).append((number, times))
+    kinds = list({tuple(where): record for record, where in reversed(places.items())}.values())[::-1]
+    firsts = set(kinds)
+    others = [record for record in places if record not in firsts]
+    first = _spread(kinds, most)
+    return first + _spread(others, most - len(first))
+
+
+def _spread(some: Sequence[int], most: int) -> list[int]:
+    """At most so many, evenly."""
+    return [some[k] for k in sorted({int(k) for k in np.linspace(0, len(some) - 1, min(len(some), most))})]
 
 
 @dataclass(frozen=True)
@@ -346,9 +393,11 @@ class _Search:
         sample = self._sample(self.own)
         points = observed(sample, self.agent, self.own)
         searched = self._searched(sample, self.own, self._space(points), self.candidates, alone=1)
-        batched = self._record is not None and bool(self._batches)
-        yield _Found(searched, self.agent, self.own, points, None, batched)
-        yield from self._patient(sample.most_queries)._elsewhere(points, briefly=briefly)
+        patient = self._patient(sample.most_queries)
+        batched = patient._record is not None and bool(patient._batches)
+        entangled = batched and patient._entangled
+        yield _Found(searched, self.agent, self.own, points, None, batched, entangled=entangled)
+        yield from patient._elsewhere(points, briefly=briefly)
 
     def _patient(self, queries: float) -> Self:
         """The same, where no agent may query more often."""
@@ -375,17 +424,21 @@ class _Search:
         size = FAR * max(1.0, float(np.max(np.abs(gradient))))
         way = max(float(np.max(np.abs(points), initial=0.0)), 1e-3)
         tilted = partial(Tilted, self.own, record=self._record)
-        for one in self._directions("l2", gradient):
-            opposite, left = self._borne(-size * one.vector)
-            slope = -opposite.slope
-            if np.isnan(left):
-                continue  # along another direction something may move
+        borne = [(one, *self._borne(-size * one.vector)) for one in self._directions("l2", gradient)]
+        borne = [(one, opposite, left) for one, opposite, left in borne if not np.isnan(left)]  # nothing moves there
+        beyond = [one.words for one, _, left in borne if left > SATURATED]
+        if not borne or borne[0][0].words in beyond:
+            return
+        unheld = min(beyond, key=lambda words: not words.startswith("coordinate"), default=None)
+        for one, opposite, left in borne:
             if left > SATURATED:
-                return
-            yield from self._apart(opposite, tilted(slope), f"along {one.words}, {_BEYOND}", 1 - left)
+                continue
+            slope, words = -opposite.slope, f"along {one.words}, {_BEYOND}"
+            for found in self._apart(opposite, tilted(slope), words, 1 - left):
+                yield replace(found, unheld=unheld)
             turning = Bent(self.own, slope, float(np.linalg.norm(slope)) / way, record=self._record)
             if allows(self.subject, self.claim, self.activations, self.agent, turning):
-                words = f"in one of them by a change that turns on the way, along {one.words}, {_BEYOND}"
+                words = f"in one of them by a change that turns on the way, {words}"
                 yield from self._apart(turning, tilted(slope), words, 1 - left)
 
     def _farthest(self) -> Iterator[_Found]:
@@ -397,8 +450,10 @@ class _Search:
         tried = [(f"of {len(rows.slopes)} changes drawn", one) for one in rows.apart]
         if self._record is not None and self._batches:  # code that asks for records one by one may not just add them
             around = Rows.surrounded(self.subject.simulation, self.agent, self._record)
-            hardest = max((some.apart[0] for some in around), key=attrgetter("distance"), default=None)
-            if hardest is not None and hardest.distance > rows.apart[0].distance * (1 + ROUNDING):
+            apart = [one for some in around for one in some.apart[:1]]
+            hardest = max(apart, key=attrgetter("distance"), default=None)
+            nearer = max((one.distance for one in rows.apart), default=0.0)
+            if hardest is not None and hardest.distance > nearer * (1 + ROUNDING):
                 tried.append(("of many drawn among other records, which are moved in both", hardest))
         for drawn, one in tried:
             if all(allows(self.subject, self.claim, self.activations, self.agent, world) for world in one.worlds):
@@ -447,25 +502,73 @@ class _Search:
         whole = cast("Sampled", self.own)
         return whole.batch([cast("int", self._record)]).gradient(points).mean(axis=0) / whole.records
 
-    @cached_property
+    @property
     def _record(self) -> int | None:
-        """The record that differs between the worlds, one that is in the most batches where there are any; None: all
+        """The record that differs between the worlds, where there are batches the one that costs most; None: all
         may."""
         assert self.experiment.scenario.audit is not None
         if self.experiment.scenario.audit.adjacency != "record":
             return None
-        return max(self._batches, key=Counter(self._batches).__getitem__, default=0)
+        return max(self._costs, key=self._costs.__getitem__, default=0)
 
     @cached_property
-    def _batches(self) -> list[int]:
-        """Records in the batches of one sample, in their order."""
-        noting = _Noting(self.own, np.zeros(self.own.dimension))
-        self._sample(noting)
-        return noting.batches
+    def _costs(self) -> dict[int, float]:
+        """What each record that is in a batch costs (`EachRecord.costs`), the first ones where there are many more;
+        where that is not known, or the same of all, how many batches it is in."""
+        times = Counter(chain.from_iterable(self._batches))
+        tried = _one_of_each(self._batches, CROWD)
+        costs = EachRecord.costs(self.subject.simulation, self.agent, tried) if len(tried) > 1 else None
+        if costs is None or np.max(costs) <= np.min(costs) * (1 + SAME):
+            return {record: float(count) for record, count in times.items()}
+        return dict(zip(tried, costs.tolist(), strict=True))
+
+    @property
+    def _whose(self) -> str:
+        """Whose gradient is moved, in words."""
+        if self._record is None or not self._batches:
+            return f"agent {self.agent}"
+        tried, every = len(self._costs), len(set(chain.from_iterable(self._batches)))
+        fewer = "" if tried == every else f" (the costliest of {tried:,} tried, of {every:,})"
+        return f"record {self._record} of agent {self.agent}{fewer}"
+
+    @cached_property
+    def _entangled(self) -> bool:
+        """Whether the answer for the first record that is asked, or for the one that is moved, moves a point at which
+        a batch without it is asked, given all releases."""
+        start = np.zeros((1, self.own.dimension))
+        slope = np.full(self.own.dimension, max(1.0, float(np.max(np.abs(self.own.gradient(start))))))
+        for record in {self._batches[0][0], self._record}:
+            others = zip(self._noted.points, self._noting(slope, record).points, strict=False)
+            for (batch, here), (other, there) in others:
+                if batch == other and record not in batch and not np.allclose(here, there, rtol=SAME, atol=SAME):
+                    return True
+        return False
+
+    @property
+    def _batches(self) -> list[tuple[int, ...]]:
+        """Batches of one transcript, in their order."""
+        return self._noted.batches
+
+    @cached_property
+    def _noted(self) -> _Noting:
+        """What the agent asks in one transcript."""
+        return self._noting(np.zeros(self.own.dimension))
+
+    def _noting(self, slope: Array, record: int | None = None) -> _Noting:
+        """What the agent asks in a replay of it where this record is moved; no more where its code fails."""
+        noting = _Noting(self.own, slope, record=record)
+        with suppress(NetsimError):
+            self._one.replayed(self.agent, noting, "other data")
+        return noting
+
+    @cached_property
+    def _one(self) -> Sample:
+        return worlds(self.subject.simulation, self.agent, self.own, 1)(0, FIRST_CHUNK)
 
     def _directions(self, norm: Norm, gradient: Array) -> list[Direction]:
         dimension = self.own.dimension
-        found = [Direction(f"coordinate {k}", np.eye(dimension)[k]) for k in range(min(dimension, COORDINATES))]
+        coordinates = np.linspace(0, dimension - 1, min(dimension, COORDINATES), dtype=int).tolist()
+        found = [Direction(f"coordinate {k}", np.eye(dimension)[k]) for k in coordinates]
         if dimension > 1:
             found.insert(1, Direction("all coordinates alike", scaled(np.ones(dimension), norm)))
         noise = least_noise(self.subject.simulation, self.agent)
@@ -485,7 +588,7 @@ class _Search:
 
     def _of_pair(self, true: Objective, other: Objective, words: str, saturated: float | None) -> _Found:
         sample, family = self._sample(true), BOTH_MOVED
-        sentence = f"the gradient of agent {self.agent} moved in both worlds, {words}"
+        sentence = f"the gradient of {self._whose} moved in both worlds, {words}"
         pair = _Apart(family, (Candidate(family, sentence, other, sentence),))
         points = observed(sample, self.agent, true)
         return _Found(self._searched(sample, true, pair, 1), self.agent, true, points, saturated)

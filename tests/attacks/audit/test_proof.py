@@ -435,7 +435,9 @@ def test_a_bound_is_used_only_below_the_claim_and_after_a_refutation() -> None:
     judged = judge(epsilon_claimed=1.0, delta=0.0, exact_lower=0.5, exact_upper=float("inf"), bound=bound)
     assert judged.verdict is Verdict.PROVEN
     assert "at most" in judged.reason
-    assert judge(epsilon_claimed=0.9, delta=0.0, exact_lower=0.5, bound=bound).verdict is Verdict.CONSISTENT
+    for loose, verdict in ((None, Verdict.UNDERPOWERED), ("of who knows", Verdict.CONSISTENT)):
+        found = judge(epsilon_claimed=0.9, delta=0.0, exact_lower=0.5, bound=bound, loose=loose)
+        assert found.verdict is verdict
     assert judge(epsilon_claimed=1.0, delta=0.0, exact_lower=2.0, bound=bound).verdict is Verdict.REFUTED
     unseen = judge(epsilon_claimed=1.0, delta=0.0, exact_lower=0.5, bound=bound, not_judged="rounding")
     assert unseen.verdict is Verdict.UNDERPOWERED

@@ -32,6 +32,7 @@ BARE = {"uncovered": "agent 3, activation 7: y", "failed_conditions": ("step too
 FAILED = {"failed_conditions": ("q < 1 fails: q = 1.2", "c ≤ 0")}
 NOT_JUDGED = {"not_judged": "the agent sent nothing"}
 OPEN = exact(0.003, math.inf) | {"audited": game(0.0)}
+LOOSE = Bound(3.0001, (), worst="agent 1, record 7")
 SAYS = {
     "refuted": [
         (1.0, exact(1.5, 1.6), "at least 1.5|claimed ε = 1 "), (1.0, {"audited": game(2.25)}, "2.25"),
@@ -54,6 +55,12 @@ SAYS = {
         (4.0, OPEN, "the proven lower bound is less than 1% of the claim"),
         (4.0, exact(0.0, math.inf) | {"audited": game(0.0)}, "the proven lower bound is 0% of the claim"),
         (9.0, exact(9.0, math.inf) | {"audited": game(0.5, reaches=4.0)}, ""),
+        # a bound above the claim: another pair may cost as much
+        (2.0, exact(2.0, math.inf) | {"delta": 0.0, "bound": LOOSE}, "2 and 3|at most 3.001 (agent 1, record 7)"),
+        (2.0, exact(1.8, 1.9) | {"bound": LOOSE}, "try more pairs of data sets|at most 3.001 for every pair|!narrow"),
+        (2.0, exact(1.8, 1.9) | {"bound": LOOSE, "doubt": "It is rare."}, "It is rare.|at most 3.001 for every pair"),
+        # and no upper end of the pair's own
+        (8.0, exact(0.3, math.inf) | {"bound": Bound(9.0, ()), "loose": "for who"}, "could not have been refuted"),
     ],
     "consistent": [
         (0.3, exact(0.1 * 3), ""), (20.0, exact(20.0), ""), (25.0, exact(24.0) | {"vacuous_above": 30.0}, ""),
@@ -62,6 +69,7 @@ SAYS = {
         (2.0, exact(1.8, 2.3), "more transcripts would narrow it|!one of them is wrong"),
         (3.0, exact(1.0) | {"audited": game(2.5)}, "one of them is wrong"),
         (3.0, exact(1.0) | {"audited": game(0.5)}, "!one of them is wrong"),
+        (2.0, exact(1.8, 1.9) | {"bound": LOOSE, "loose": "for who knows"}, "at most 3.001, for who|!all pairs"),
         # any transcript could have refuted: what did not is consistent, whatever the game could have proven
         (9.0, exact(9.0, math.inf) | {"delta": 0.0, "audited": game(0.5, 4.0, 0.0)}, "nothing is proven"),
     ],
