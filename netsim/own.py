@@ -398,12 +398,17 @@ def _thrown_away(kind: type) -> list[tuple[str, str, int, str]]:
     ]
 
 
+def text_of(file: str) -> str:
+    """The text of a file as it is now; "" where there is none."""
+    linecache.checkcache(file)
+    return "".join(linecache.getlines(file))
+
+
 def _functions_in(file: str) -> dict[tuple[str, int], list[ast.FunctionDef | ast.AsyncFunctionDef]]:
     """Functions of a file by name and first line (that of a decorator, where there is one)."""
-    linecache.checkcache(file)
     found: dict[tuple[str, int], list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
     with suppress(SyntaxError):
-        for one in ast.walk(ast.parse("".join(linecache.getlines(file)))):
+        for one in ast.walk(ast.parse(text_of(file))):
             if isinstance(one, FUNCTIONS):
                 first = min((by.lineno for by in one.decorator_list), default=one.lineno)
                 found.setdefault((one.name, first), []).append(one)

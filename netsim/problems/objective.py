@@ -105,9 +105,10 @@ BATCHES, _SMALL = 64, 2**14
 
 def _kept(objective: object, dimension: int, indices: ArrayLike, make: Callable[[], T]) -> T:
     """What was made of these records of an objective, or is made now."""
-    key = tuple(np.asarray(indices).ravel().tolist())
-    if len(key) * dimension > _SMALL:
+    some = np.asarray(indices)
+    if some.size * dimension > _SMALL:
         return make()
+    key = some.dtype.str, some.shape, some.tobytes()
     kept = cast("dict[Any, T]", vars(objective).setdefault("_batches", {}))
     if key not in kept:
         if len(kept) == BATCHES:

@@ -24,7 +24,7 @@ import numpy as np
 
 from attacks.audit.followed import questions
 from attacks.replay.recorded import RecordedNode
-from netsim.own import PACKAGE, is_own
+from netsim.own import PACKAGE, is_own, text_of
 
 _PORT = RecordedNode.run_to_the_end.__code__
 _CAUGHT = (
@@ -286,17 +286,6 @@ def _call(code: CodeType, instruction: int) -> ast.Call | None:
     return None if place is None else _tree(code.co_filename).calls.get(place)
 
 
-def call_at(code: CodeType, instruction: int) -> ast.Call | None:
-    """The call that an instruction is, or of which it looks up the method."""
-    place, tree = _place(code, instruction), _tree(code.co_filename)
-    return None if place is None else tree.calls.get(place) or tree.methods.get(place)
-
-
-def parents_in(file: str) -> Mapping[ast.AST, ast.AST]:
-    """What each piece of a file's code is part of."""
-    return _tree(file).parents
-
-
 @lru_cache(4096)
 def _goes_on(code: CodeType, instruction: int) -> bool:
     """Whether an instruction goes on with a generator or a coroutine."""
@@ -369,22 +358,23 @@ _MANAGER = _example.__code__
 @dataclass(frozen=True)
 class _Source:
     """Of a file, if it is `known`: `conditions` that only end a run; `guards`, statements that may catch an error,
-    with the parts of them whose errors those are; what runs `last`, after an error; the `calls`, by their place, and
-    by that of the `methods` that they call; what each name is `bound` to; and what each piece is part of."""
+    with the parts of them whose errors those are; what runs `last`, after an error; the `calls`, by their place; and
+    what each name is `bound` to."""
 
     known: bool
     conditions: tuple[Condition, ...]
     guards: tuple[tuple[ast.stmt, tuple[ast.stmt, ...]], ...]
     last: tuple[ast.stmt, ...]
     calls: Mapping[Place, ast.Call]
-    methods: Mapping[Place, ast.Call]
     bound: Mapping[str, set[object]]
-    parents: Mapping[ast.AST, ast.AST]
+
+
+def _tree(file: str) -> _Source:
+    return _read(text_of(file))
 
 
 @cache
-def _tree(file: str) -> _Source:
-    text = "".join(linecache.getlines(file))
+def _read(text: str) -> _Source:
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except SyntaxError:
@@ -402,9 +392,7 @@ def _tree(file: str) -> _Source:
                 guards.append((node, tuple(node.body)))
     conditions = tuple(cast("Condition", node) for node in nodes if _is_condition(node))
     calls = {place: node for node in nodes if isinstance(node, ast.Call) for place in _places(node)}
-    methods = {_span(call.func): call for call in calls.values() if isinstance(call.func, ast.Attribute)}
-    parents = {part: whole for whole in nodes for part in ast.iter_child_nodes(whole)}
-    return _Source(bool(text), conditions, tuple(guards), tuple(last), calls, methods, _bound(nodes), parents)
+    return _Source(bool(text), conditions, tuple(guards), tuple(last), calls, _bound(nodes))
 
 
 def _places(call: ast.Call) -> Iterator[Place]:

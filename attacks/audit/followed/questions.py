@@ -8,7 +8,6 @@ later how far it was taken. Then whatever is made of them is such a value again,
 import ast
 import builtins
 import inspect
-import linecache
 import math
 from collections import deque
 from functools import cache
@@ -19,6 +18,7 @@ import numpy as np
 
 from attacks.audit.followed import arrays, rules
 from attacks.audit.followed.arrays import Followed
+from netsim.own import text_of
 
 NOWHERE = object()
 """What a name is that is not found."""
@@ -181,10 +181,10 @@ class _Names(NamedTuple):
 
 
 @cache
-def _functions(file: str) -> dict[tuple[str, int], ast.FunctionDef]:
-    """Functions of a file without decorators, by name and first line."""
+def _functions(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
+    """Functions of the text of a file without decorators, by name and first line."""
     try:
-        nodes = list(ast.walk(ast.parse("".join(linecache.getlines(file)))))
+        nodes = list(ast.walk(ast.parse(text)))
     except SyntaxError:
         return {}
     plain = (one for one in nodes if isinstance(one, ast.FunctionDef) and not one.decorator_list)
@@ -197,7 +197,7 @@ def answers(function: Any) -> bool:
     if type(function) is not FunctionType or function.__closure__ or function.__kwdefaults__:
         return False
     code = function.__code__
-    node = _functions(code.co_filename).get((code.co_name, code.co_firstlineno))
+    node = _functions(text_of(code.co_filename)).get((code.co_name, code.co_firstlineno))
     if node is None or not is_plain(function.__defaults__ or ()) or type(function.__globals__) is not dict:
         return False
     *before, last = node.body

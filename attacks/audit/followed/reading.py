@@ -23,7 +23,7 @@ from attacks.audit.followed import kinds
 from attacks.audit.followed.arrays import Followed, arrays_followed
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
 from attacks.audit.followed.lines import ReadLine, asking, line_of, may_be_caught, only_ends_the_run
-from attacks.audit.followed.operands import kind_of, plain_of, value_of
+from attacks.audit.followed.operands import kind_of, value_of
 from attacks.audit.followed.path import Step, parts_at, walked
 from attacks.audit.followed.seen_coins import SeenCoins
 from attacks.audit.loss.comparison import Sample
@@ -304,7 +304,7 @@ class _FollowedNode(RecordedNode):
         rows = tuple(row._replace(values=self._seen_values(row.values)) for row in recording.rows)
         super().__init__(recording._replace(rows=rows, coins=from_start(recording.coins)))
         if isinstance(self.coins, SeenCoins):
-            self.coins.noted = self.noted
+            self.coins.noted, self.coins.followed = self.noted, self._followed
             self.coins.plain = isinstance(self, _PlainNode)
 
     def arrays(self) -> AbstractContextManager[None]:
@@ -325,11 +325,10 @@ class _FollowedNode(RecordedNode):
         return self._followed(super().zeros(), PUBLIC)
 
     async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
-        if not (isinstance(self.coins, SeenCoins) and self.coins.drew(batch)):
+        if not (isinstance(self.coins, SeenCoins) and self.coins.drew(batch, self.records)):
             self._public(batch)
         if batch is not None:
-            batch = cast(Sequence[int], plain_of(batch))
-            self.found.batches.append(tuple(batch))
+            self.found.batches.append(tuple(cast(Sequence[int], value_of(batch))))
         known = self._hypothesis if self._hypothesis is None or batch is None else self._hypothesis.batch(batch)
         return self._answer(x, None if known is None else known.gradient)
 

@@ -1,26 +1,24 @@
 """Private coins of which no list says how they fall: what is drawn is followed (`attacks.audit.followed.arrays`)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, partialmethod
-from inspect import currentframe
 from typing import Any, cast
 
 import numpy as np
 
 from attacks.audit.followed.arrays import Noted
-from attacks.audit.followed.batches import Drawn, only_records
-from attacks.audit.followed.lines import asking
-from attacks.audit.followed.operands import is_followed, kind_of, leaves, value_of
+from attacks.audit.followed.kinds import SEEN, Kind
+from attacks.audit.followed.operands import is_followed, kind_of, value_of
 from attacks.replay.coins import DrawnCoins, Unseen, WatchedBits, are_whole
+from netsim.arrays import Array
 from netsim.errors import AttackError
 
 
 class _Noting(Unseen):
-    """One of some options; whoever looks at it is noted, but for records of a batch."""
+    """One of some options; whoever looks at it is noted."""
 
     def __index__(self) -> int:
-        if not only_records(asking(currentframe())):
-            cast(SeenCoins, self._coins).noted("private coins")
+        cast(SeenCoins, self._coins).noted("private coins")
         return super().__index__()
 
 
@@ -29,11 +27,12 @@ class SeenCoins(DrawnCoins):
     not noted for that; where they are `plain` nothing is followed."""
 
     noted: Noted
+    followed: Callable[[Array, Kind], Array]
     plain: bool
 
     def __init__(self, source: np.random.Generator) -> None:
         super().__init__(source)
-        self._source = np.random.Generator(source.bit_generator)
+        self._source, self._drawn = np.random.Generator(source.bit_generator), list[tuple[object, int]]()
         watched = WatchedBits(source.bit_generator, lambda: self.noted("private coins (bit_generator)"))
         np.random.Generator.__init__(self, cast(np.random.BitGenerator, watched))
 
@@ -58,21 +57,23 @@ class SeenCoins(DrawnCoins):
         if any(value is value_of(one) for one in given):  # written into what it was given
             self.noted(f"private coins ({name})")
             return next(one for one in given if value is value_of(one))
-        return self.handed(value, name)
+        return self.handed(value, name, _of_alike(name, where, options))
 
-    def handed(self, value: Any, name: str) -> Any:
-        """A value that was drawn, as it is followed."""
+    def handed(self, value: Any, name: str, of: int | None = None) -> Any:
+        """A value that was drawn, as it is followed; `of` so many numbers, each as likely as any other."""
         if self.plain:
             return value
         if not isinstance(value, float | int | np.ndarray | np.generic):
             self.noted(f"private coins ({name})")
             return value
-        return Drawn(np.array(value), self.noted)
+        found = self.followed(np.array(value), SEEN)
+        if of is not None:
+            self._drawn.append((found, of))
+        return found
 
-    def drew(self, batch: object) -> bool:
-        """Whether it is an array of records that was drawn, or a list of such records."""
-        parts = [one for one in leaves(batch) if kind_of(one).followed]
-        return bool(parts) and all(type(one) is Drawn and one.untouched for one in parts)
+    def drew(self, batch: object, records: int) -> bool:
+        """Whether it is an array that was drawn, of so many records, each of which is as likely as any other."""
+        return kind_of(batch) == SEEN and any(batch is one and of <= records for one, of in self._drawn)
 
     def refused(self, why: str, error: type[AttackError] = AttackError) -> AttackError:
         """The error to raise, noted for where the code catches it."""
@@ -87,6 +88,16 @@ class SeenCoins(DrawnCoins):
     def spawn(self, n_children: int) -> list[np.random.Generator]:
         self.noted("private coins (spawn)")
         return self._source.spawn(n_children)
+
+
+_ALIKE = {"choice": {"size", "replace"}, "integers": {"size", "dtype"}, "permutation": set[str]()}
+"""Methods that draw every whole number below their argument with the same probability, with these options."""
+
+
+def _of_alike(name: str, where: Sequence[Any], options: Mapping[str, Any]) -> int | None:
+    """Of how many numbers a method draws, each as likely as any other; None where that is not known."""
+    alike = name in _ALIKE and options.keys() <= _ALIKE[name] and len(where) <= (1 if name == "integers" else 3)
+    return int(where[0]) if alike and where and type(where[0]) is int else None
 
 
 for _name in dir(np.random.Generator):

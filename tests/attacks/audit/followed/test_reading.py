@@ -17,14 +17,15 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from attacks.audit.followed.arrays import Followed
 from attacks.audit.followed.reading import not_all_audited, read_lines, reading
+from attacks.audit.followed.seen_coins import SeenCoins
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm, Clip
 from netsim.arrays import Array
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import Node, choose, subset
 from scenarios.results.audited import audit_result
-from scenarios.schema.own_code import load
 from scenarios.stages.worlds import worlds
 from tests.attacks.audit.followed.checks import Does, checked, largest
 from tests.attacks.auditing import claim_of, judged, quadratic_world
@@ -782,6 +783,8 @@ def two_of(node):
         Chooses(lambda node: [one_of(node)], one_of),
         Chooses(lambda node: node.coins.choice(node.records, 2, replace=False), one_of, rounds=3),
         Chooses(lambda node: node.coins.choice(node.records, 2, replace=False), first_of, rounds=1),
+        Chooses(lambda node: node.coins.integers(node.records, size=2), first_of, rounds=9),
+        Chooses(lambda node: node.coins.permutation(node.records), first_of, rounds=9),
         Chooses(lambda node: sorted(int(k) for k in two_of(node)), first_of),
         Chooses(lambda node: np.array(two_of(node)), first_of),
         Chooses(lambda node: two_of(node)[:1], first_of),
@@ -790,70 +793,6 @@ def two_of(node):
 )
 def test_coins_that_choose_receivers_and_batches_alone_decide_nothing_else(algorithm):
     assert chosen(algorithm) == ()
-
-
-DRAWS = """
-from dataclasses import dataclass
-import numpy as np
-from netsim.algorithms import Algorithm
-from netsim.mechanisms import Gaussian
-from netsim.node import subset
-
-def handed(batch):
-    return batch
-
-@dataclass(frozen=True)
-class Draws(Algorithm):
-    async def run(self, node):
-        x = node.zeros()
-        for _ in range(4):
-            total = node.zeros()
-            {lines}
-            received = await node.exchange(x=node.privatize(total, Gaussian(9.0)))
-            x = x - received.mix("x")
-            node.estimate(x)
-"""
-CHOICE = "batch = node.coins.choice(node.records, 2, replace=False)"
-EACH = "for k in batch: total = total + await node.gradient(x, [{record}])"
-
-
-def named_of(tmp_path, *code, each="k"):
-    """Lines that are named where batches have more than 256 histories."""
-    file = tmp_path / "draws.py"
-    body = [*code, EACH.format(record=each)] if each else code
-    file.write_text(DRAWS.replace("{lines}", "\n            ".join(body)))
-    return [str(one) for one in chosen(load(f"{file}:Draws").algorithm())]
-
-
-@pytest.mark.parametrize(("code", "each"), [
-    ([CHOICE], "k"), ([CHOICE], "int(k)"), ([CHOICE + ".tolist()"], "k"),
-    ([CHOICE, "batch = [int(k) for k in batch]"], "k"), ([CHOICE, "batch = list(batch)"], "int(k)"),
-    (["batch = node.coins.permutation(node.records)[:2]"], "int(k)"),
-    (["for k in np.split(node.coins.permutation(node.records), 2): total = total + await node.gradient(x, k)"], ""),
-    (["batch = subset(node.coins, node.records, 2)"], "int(k)"),
-    ([CHOICE, "total = await node.gradient(x, sorted(batch)) / len(batch)"], ""),
-    ([CHOICE, "batch = sorted(batch)", "total = await node.gradient(x, batch=batch)"], ""),
-])  # fmt: skip
-def test_drawn_records_that_only_go_into_batches_are_no_question(tmp_path, code, each):
-    assert named_of(tmp_path, *code, each=each) == []
-
-
-@pytest.mark.parametrize(("code", "each"), [
-    ([CHOICE, "batch = batch.tolist()", "if 3 in batch: total = total + 1"], "k"),
-    ([CHOICE, "batch = batch.tolist()", "for k in batch: total = total + (k == 3)"], "k"),
-    ([CHOICE, "batch = handed([int(k) for k in batch])"], "k"),
-    ([CHOICE, "batch = [int(k) for k in batch]", "later = lambda: batch", "total = total + len(later())"], "k"),
-    ([CHOICE, "batch = [int(k) for k in batch if k != 3]"], "k"),
-    ([CHOICE, "batch = [int(k) for k in batch]", "total = total + [0.0, 9.0][batch == [1, 3]]"], "k"),
-    ([CHOICE, "batch = [int(k) for k in batch]", "total = total + len(locals()['batch'])"], "k"),
-    ([CHOICE, "batch[:] = np.argsort(x[0])[:2]"], "int(k)"),
-    ([CHOICE, "for k in batch: total = total + [0.0, 1.0][int(k) % 2]"], "k"),
-    # the last of a sorted batch is not like the first
-    ([CHOICE, "batch = sorted(batch)", "total = 9 * await node.gradient(x, [batch[1]])"], "k"),
-    ([CHOICE, "for k in sorted(batch): total = 9 * total + await node.gradient(x, [k])"], ""),
-])  # fmt: skip
-def test_drawn_records_that_go_elsewhere_are_named(tmp_path, code, each):
-    assert named_of(tmp_path, *code, each=each)
 
 
 @pytest.mark.parametrize(
@@ -867,11 +806,23 @@ def test_drawn_records_that_go_elsewhere_are_named(tmp_path, code, each):
         Chooses(lambda node: node.coins.choice(node.records, 1), first_of, lambda batch, _: batch[0] == 3),
         Chooses(two_of, lambda node: (node.coins.normal(), one_of(node))[1], lambda _, to: to == 2),
         Chooses(lambda node: (node.coins.normal(), two_of(node))[1], first_of, lambda batch, _: batch[0] == 1),
+        # not all records alike
+        Chooses(lambda node: node.coins.choice(2, 1, p=[0.999, 0.001]), first_of, rounds=9),
+        Chooses(lambda node: node.coins.binomial(1, 0.001, size=1), first_of, rounds=9),
     ],
 )
 def test_coins_that_decide_more_than_receivers_and_batches_are_named(algorithm):
     """A record that the pair does not differ in may lose more."""
     assert chosen(algorithm)
+
+
+def test_numbers_of_records_that_do_not_exist_are_no_batch():
+    """Code may catch the error that they end in."""
+    coins = SeenCoins(np.random.default_rng(0))
+    coins.plain, coins.followed = False, lambda value, kind: Followed(value, kind, lambda *_, **__: None)
+    batch = coins.integers(10, size=2)
+    assert coins.drew(batch, 10)
+    assert not coins.drew(batch, 4)
 
 
 def test_what_such_coins_only_add_to_what_is_sent_is_harmless():
