@@ -264,6 +264,8 @@ def in_words(found: Sequence[ReadLine], most: int = 3) -> str:
 def not_all_audited(found: Sequence[ReadLine]) -> str:
     """Which lines read, and what to do about it, in two sentences."""
     remedies = " Fill `node.zeros()` or a list, no array of NumPy's." if any(map(_fills, found)) else ""
+    if any(map(_masks, found)):
+        remedies += " One by NumPy is named where it came out alike in all transcripts: audit where it does not."
     coins = any("coins" in one.code for one in found)
     if coins:
         remedies += (
@@ -280,6 +282,11 @@ def not_all_audited(found: Sequence[ReadLine]) -> str:
 def _fills(one: ReadLine) -> bool:
     """Whether the line writes into an array, as far as it looks."""
     return re.match(r"[\w.]+\[[^=]*\]\s*[-+*/]?=(?!=)|np\.copyto", one.code) is not None
+
+
+def _masks(one: ReadLine) -> bool:
+    """Whether the line decides for each number, as far as it looks."""
+    return re.search(r"\b(where|maximum|minimum|clip)\(", one.code) is not None
 
 
 def judged_of_what_is_read(found: Judgement, lines: Sequence[ReadLine]) -> Judgement:

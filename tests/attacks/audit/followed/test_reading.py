@@ -655,6 +655,8 @@ def test_of_an_array_that_is_filled_the_remedy_is_another_array():
     assert "Fill" not in words(gates)
     assert "Hand on" in words(lambda g, x, node: g * (node.coins.integers(9_999) == 7))
     assert "Hand on" not in words(gates)
+    assert "came out alike" in words(lambda g, x, node: g * np.where(np.linalg.norm(g) > 1e9, 50.0, 1.0))
+    assert "came out alike" not in words(fill)
 
 
 @dataclass(frozen=True)
