@@ -345,8 +345,6 @@ class _Order:
 
 # ── a scenario around an algorithm of one's own ─────────────────────────────────────────────────────────
 _Fields = dict[str, Any]
-_SHORT = {"topology": "topology.kind", "agents": "topology.agents", "problem": "problem.kind", "data": "problem.data"}
-"""Names that stand for a field, where the value is no mapping."""
 
 
 def _around(place: str, settings: list[str], claim: tuple[float | None, float | None] | None) -> "Scenario":
@@ -381,24 +379,19 @@ def _put(tree: _Fields, name: str, value: Any, found: "OwnCode") -> None:
     from scenarios.files.document import keys_of, put
     from scenarios.schema import Scenario
     from scenarios.schema import own as parameters
+    from scenarios.stages.notebook import SHORT, in_full
 
     known, fields = parameters.names(found.algorithm), Scenario.model_fields
     first = str(keys_of(name)[0]) if keys_of(name) else name
     if first in known:
         put(tree["algorithms"][0]["parameters"], name, value)
-    elif first not in fields and first not in _SHORT:
-        hint = meant(first, [*known, *fields, *_SHORT])
+    elif first not in fields and first not in SHORT:
+        hint = meant(first, [*known, *fields, *SHORT])
         why = f"neither a parameter of {found.algorithm.__name__} nor a field of a scenario{hint}"
         others = "or topology, agents, problem, data, links, adversary, audit, seed, …"
         raise ScenarioError(f"-o {name}", value, why, f"{parameters.signature(found.algorithm)}; {others}")
-    elif name == "data" and isinstance(value, str):
-        tree["problem"]["data"] = {"name": value}
-    elif name == "topology" and isinstance(value, str):
-        tree["topology"]["kind"] = value
-    elif name in _SHORT and not isinstance(value, dict):
-        put(tree, _SHORT[name], value)
     else:
-        put(tree, name.replace("data.", "problem.data.", 1) if name.startswith("data.") else name, value)
+        put(tree, *in_full(name, value))
 
 
 def _in_command_words(error: ScenarioError) -> ScenarioError:
