@@ -237,7 +237,7 @@ class _Order:
             self._end(there, folder)
         if found := remark(folder, scenario):
             self._remark(found)
-        with Bars(terminal.apart(self.as_json)) as bars:
+        with Bars(terminal.of_progress(self.as_json)) as bars:
             results = run_study(source, folder, command=self.command, progress=bars, jobs=self.jobs)
         self._end(results, folder)
 
@@ -276,7 +276,7 @@ class _Order:
         for remark in kept.remarks():
             self._remark(remark)
         try:
-            with Bars(terminal.apart(self.as_json)) as bars:
+            with Bars(terminal.of_progress(self.as_json)) as bars:
                 audits = Reaudit(kept, self.settings, bars, self._remark, self.again, self.jobs)
                 audits.run(self.algorithm)
         except KeyboardInterrupt:
@@ -306,7 +306,7 @@ class _Order:
         )
 
     def _remark(self, sentence: str) -> None:
-        terminal.apart(self.as_json).print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)
+        terminal.apart(self.as_json).say(sentence, style="dim", markup=False)
 
     def _end(self, results: "Results", folder: Path) -> NoReturn:
         """Print what was found."""

@@ -223,7 +223,7 @@ def _print_variants(variants: Sequence[VariantResult]) -> None:
     for variant in variants:
         if variant.status not in ("complete", "interrupted", "not reached"):
             words = f"{variant.name}: {variant.status}: {variant.error}".removeprefix(": ")
-            problems.print(f"[bold red]{escape(words)}[/]", highlight=False, soft_wrap=True)
+            problems.say(f"[bold red]{escape(words)}[/]")
 
 
 # ── attacks on a recorded transcript ────────────────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ from html import escape
 from inspect import signature
 from numbers import Real
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from rich.console import Console
 
@@ -67,12 +67,12 @@ _GOOD, _OPEN, _BAD = "#1b6e3c", "#8a6d00", "#b00020"
 _NEXT = "What to do next (a text in quotes is a further argument)"
 
 
-def in_full(name: str, value: object) -> tuple[str, object]:
+def in_full(name: str, value: Any) -> tuple[str, Any]:
     """The field of a scenario, and its value, that a setting of this world sets: ``topology=ring`` its kind,
     ``data=digits`` the problem's data of that name."""
     if name == "data":
-        return SHORT[name], {"name": value} if isinstance(value, str) else value
-    if name in SHORT and not isinstance(value, dict):
+        return (SHORT[name], {"name": value}) if isinstance(value, str) else (SHORT[name], value)
+    if name in SHORT and not isinstance(cast("object", value), dict):
         return SHORT[name], value
     return f"problem.{name}" if name.startswith("data.") else name, value
 
