@@ -163,14 +163,14 @@ class Clip:
     bound: Positive
     """The largest norm that is left."""
     norm: Norm = "l1"
-    """The norm; "ℓ1" is kept as "l1"."""
+    """The norm."""
 
     def __post_init__(self) -> None:
         expect(self.bound, "bound", float)
         if not 0 < self.bound < math.inf:
             why = "no number" if math.isnan(self.bound) else "clips nothing" if self.bound > 0 else "leaves nothing"
             raise ScenarioError("bound", self.bound, f"{why}: no bound on a norm", "> 0 and finite")
-        if cast("object", self.norm) in tuple(_NAMES):
+        if cast("object", self.norm) in tuple(_NAMES):  # as claims spell it
             object.__setattr__(self, "norm", _NAMES[self.norm])
         if cast("object", self.norm) not in tuple(ORDERS):
             raise ScenarioError("norm", self.norm, "no norm to clip in", ", ".join(ORDERS))

@@ -90,7 +90,7 @@ class _Command(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The arguments in capitals, as in the help below it and in the docs."""
-        return [re.sub(r"[{}]", "", one).upper().replace("…...", "…") for one in super().collect_usage_pieces(ctx)]
+        return [re.sub(r"[{}]", "", one).upper().replace("...", "…") for one in super().collect_usage_pieces(ctx)]
 
     def invoke(self, ctx: Any) -> Any:
         words: list[str] = ctx.meta["netsim.words"]
@@ -124,7 +124,7 @@ _NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
 def _called(parameter: Any) -> str:
     """An option or an argument as the help has it."""
     if parameter.param_type_name != "option":
-        return parameter.name.upper()
+        return parameter.metavar or parameter.name.upper()
     return max(parameter.opts, key=len)
 
 

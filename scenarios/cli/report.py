@@ -189,7 +189,7 @@ def _compare(
     places: Annotated[
         list[str],
         of_folder(
-            metavar="FOLDER…",
+            metavar="FOLDER",
             help="Results folders, folders of scenarios with variants, or FOLDER:SLUG for one algorithm.",
         ),
     ],
