@@ -180,6 +180,10 @@ class _Order:
         from scenarios.schema.own_code import is_own
 
         fields = [f"audit.{name}={json.dumps(value).strip(chr(34))}" for name, value in self.settings.items()]
+        for name, value in self.settings.items():
+            for one in self.options:
+                twice = one.partition("=")[0].strip() == f"audit.{name}"
+                refuse(f"--{name}", value if twice else None, f"beside -o {one}", "one of the two")
         none_yet = "there is no audit yet to make another of"
         if self.what not in library() and is_own(self.what):
             elsewhere = "a scenario, or a folder"

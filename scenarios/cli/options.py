@@ -100,6 +100,9 @@ class _Command(TyperCommand):
                 if f"{name}=" in words or (name, "") in pairwise(words):
                     raise ScenarioError(name, "", "is empty", "the name of a file or a folder; . is this one")
                 ctx.params[str(one.name)] = path_of(value, name)
+        for one in self.params:
+            if len(values := _values_of(one, words)) > 1:
+                raise ScenarioError(_called(one), " and ".join(values), "is given several times", "one value")
         given: list[tuple[str, Any]] = [(_called(one), ctx.params.get(one.name)) for one in self.params]
         try:
             return super().invoke(ctx)
@@ -111,6 +114,15 @@ class _Command(TyperCommand):
             name = next((name for name, text in texts if text and text in place), "path")
             why = f"no place of a file or folder ({error.strerror})"
             raise ScenarioError(name, place, why, "another name") from None
+
+
+def _values_of(parameter: Any, words: Sequence[str]) -> list[str]:
+    """All values of an option that takes one, as they are given."""
+    if parameter.param_type_name != "option" or parameter.multiple or parameter.is_flag:
+        return []
+    found = [after for before, after in pairwise(words) if before in parameter.opts]
+    parts = (one.partition("=") for one in words)
+    return found + [value for name, equals, value in parts if equals and name in parameter.opts]
 
 
 def _each(value: object) -> Sequence[object]:

@@ -38,7 +38,7 @@ from scenarios.render.sentences import Finding, meaning, seen, terms
 from scenarios.results.audit import AuditResult
 from scenarios.results.audited import audit_result
 from scenarios.results.base import Verdict
-from scenarios.results.findings import PASSED
+from scenarios.results.findings import PASSED, capitalized
 from scenarios.results.header import header
 from scenarios.results.over_time import convergence
 from scenarios.results.run import Convergence
@@ -97,14 +97,16 @@ class OwnAudit:
         rows = [f"  {term + ':':14}{text}" for term, text in facts.items()]
         rows += [f"  {line}" for line in self._seen]
         rows += [f"  {_NEXT}:"] * bool(self.steps) + [f"    {step}" for step in self.steps]
-        return "\n".join([f"{self.name}: {self.verdict}. {self.audit.reason}", *rows])
+        return "\n".join([f"{self.name}: {self.verdict}. {capitalized(self.audit.reason)}", *rows])
 
     def _repr_html_(self) -> str:
         """A table, for notebooks."""
         colour = _GOOD if self.verdict in PASSED else _BAD if self.verdict in BROKEN else _OPEN
         head = f'{escape(self.name)}: <span style="color: {colour}" title="{escape(meaning(self.verdict))}">'
         steps = f"<p>{_NEXT}:</p><ul>{''.join(f'<li>{escape(step)}</li>' for step in self.steps)}</ul>"
-        said = f"<p><b>{head}{self.verdict}</span></b>. {escape(self.audit.reason)}</p>{self.audit.table()}"
+        said = (
+            f"<p><b>{head}{self.verdict}</span></b>. {escape(capitalized(self.audit.reason))}</p>{self.audit.table()}"
+        )
         said += "".join(f"<p>{escape(line)}</p>" for line in self._seen)
         return said + steps * bool(self.steps)
 

@@ -75,7 +75,7 @@ def test_an_object_is_audited(algorithm, claim, verdict):
     shown = found._repr_html_()
     assert verdict in shown
     assert "<theorem>" not in shown  # text is escaped
-    assert f"{type(algorithm).__name__}: {verdict}." in str(found)
+    assert str(found).startswith(f"{type(algorithm).__name__}: {verdict}. {found.audit.reason[:1].upper()}")
 
 
 @dataclass(frozen=True)
