@@ -12,7 +12,7 @@ from netsim.errors import ScenarioError
 from scenarios import load
 from scenarios.cli import app, catalogue
 from scenarios.cli import run as command
-from scenarios.render import terminal, verdicts
+from scenarios.render import sentences, terminal, verdicts
 from scenarios.render.progress import Bars
 from scenarios.render.terminal import leaves
 from scenarios.results.audit import EpsilonExact
@@ -302,3 +302,23 @@ def test_how_far_it_is_goes_to_the_terminal_there_is(monkeypatch, reads_out, rea
     monkeypatch.setattr(terminal, "console", there["out"])
     monkeypatch.setattr(terminal, "problems", there["err"])
     assert terminal.of_progress(as_json) is there[on]
+
+
+@pytest.mark.parametrize(("agents", "said"), [
+    (6, "2 of 2 training images rebuilt (of 4 more agents no gradient was inferred, as of one never active)."),
+    (3, "2 of 2 training images rebuilt (of 1 more agent no gradient was inferred, as of one never active)."),
+    (2, "2 of 2 training images rebuilt."),
+])  # fmt: skip
+def test_of_which_agents_nothing_is_rebuilt_is_said(agents, said):
+    found = SimpleNamespace(agents=[SimpleNamespace(skill=1.0)] * 2)
+    assert sentences.images(found, agents) == [said]
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_nowhere_are_three_blank_lines_in_a_row(narrow, width):
+    terminal.console.width = width
+    results = tree(sample())
+    bare = [replace(one, audit=None, audit_status="not requested") for one in results.algorithms]
+    verdicts._print_run(replace(results, algorithms=tuple(bare)), False, False)
+    text = re.sub(" +\n", "\n", narrow.getvalue())
+    assert "\n\n\n" not in text[text.index("verdict") :]

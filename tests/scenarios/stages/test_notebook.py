@@ -225,7 +225,7 @@ class Overflows(Algorithm):
 def test_a_run_that_diverges_names_the_message():
     with pytest.raises(PrivacyError, match=r"'x' in exchange message 1 of .* is of the order of 10¹⁵⁴ or abo"):
         scenarios.audit(Overflows(), 1.0, trials=50)
-    with pytest.raises(PrivacyError, match=r"the run diverges: 'x' in exchange message 1 of agent \d, at t=0 s"):
+    with pytest.raises(PrivacyError, match=r"the code makes NaN: 'x' in exchange message 1 of agent \d, at t=0 s"):
         scenarios.audit(Diverges(), 1.0, trials=50)
 
 
@@ -422,7 +422,7 @@ class NoNumbers(Mine):
 
 
 def test_messages_that_are_no_numbers_are_named_and_no_trials_advised():
-    with pytest.raises(PrivacyError, match=r"the run diverges: 'g' in exchange message 0 of agent \d, at t=0 s"):
+    with pytest.raises(PrivacyError, match=r"the code makes NaN: 'g' in exchange message 0 of agent \d, at t=0 s"):
         scenarios.audit(NoNumbers(), 1.0, "audit.search=null", trials=50)
 
 
