@@ -152,7 +152,7 @@ def _mistakes(field: str, value: object, hint: Any, arrays: bool) -> list[Scenar
         found = [one for name, entry, of in inside or () for one in _mistakes(f"{field}{name}", entry, of, arrays)]
         if found:
             return found[:1]
-    why = "not an integer" if _forms(hint) == [int] else what(value) + _as_list(value, hint)
+    why = "not an integer" if _forms(hint) == [int] else what(value) + _as_list(value, hint) + _lacking(value, hint)
     return [ScenarioError(field, value, why, ", or ".join(dict.fromkeys(map(_wanted, _forms(hint)))))]
 
 
@@ -161,6 +161,16 @@ def _as_list(value: object, hint: Any) -> str:
     lists = [form for form in _forms(hint) if get_origin(form) in (tuple, Sequence, list)]
     alone = isinstance(value, str | Real) and any(_test(form, arrays=False)([value]) for form in lists)
     return f"; did you mean [{value!r}]?" if alone else ""
+
+
+def _lacking(value: object, hint: Any) -> str:
+    """What an object of somebody's own class has not of a protocol of which it has some."""
+    for form in _forms(hint) if type(value).__module__.partition(".")[0] != "netsim" else ():
+        members = _members(form) if getattr(form, "_is_protocol", False) and not isinstance(value, type) else ()
+        missing = sorted(name for name in members if not _has(value, name))
+        if 0 < len(missing) < len(members):
+            return f"; it has no {', '.join(missing)}"
+    return ""
 
 
 def _forms(hint: Any) -> list[Any]:

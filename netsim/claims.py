@@ -21,6 +21,7 @@ BY_HAND = "no norm of its own"
 """Of a number that is claimed by hand: it is of the pairs that are adjacent, whatever the noise."""
 STATED = (*ORDERS, *SYMBOLS.values(), "ℓ1 = ℓ2", BY_HAND)
 """Norms of claims, in either spelling; the two are the same for one number."""
+_NAMES = {symbol: name for name, symbol in SYMBOLS.items()}
 
 
 def length(v: Array, norm: Norm) -> Array:
@@ -111,11 +112,11 @@ class Claim:
     `epsilon` is None exactly where `failed_conditions` is not empty: a formula outside its own conditions has no
     value. `waived_conditions` are stated by the theorem too and fail, but its proof does not need them, as each says:
     the formula keeps its value. `norm`, one of `STATED`, is the one in which the theorem, or its noise, measures what
-    is released; that of the gradients' change is `adjacency`'s. `coins`: whether it holds for who knows the agents'
-    private coins, or may count on their being secret (a batch that nobody knows): an audit prices both, and judges by
-    that one. `standpoint`: the only listeners that it is about (`Algorithm.claim_from`); None: any, also at the
-    agent's door. Numbers may be NumPy's: they are kept as Python's. You get a `ScenarioError` for what an author may
-    have written in place of a number, a text or the adjacency.
+    is released, and is kept as a symbol, "ℓ1" for "l1"; that of the gradients' change is `adjacency`'s. `coins`:
+    whether it holds for who knows the agents' private coins, or may count on their being secret (a batch that nobody
+    knows): an audit prices both, and judges by that one. `standpoint`: the only listeners that it is about
+    (`Algorithm.claim_from`); None: any, also at the agent's door. Numbers may be NumPy's: they are kept as Python's.
+    You get a `ScenarioError` for what an author may have written in place of a number, a text or the adjacency.
     """
 
     epsilon: float | None
@@ -147,6 +148,7 @@ class Claim:
             object.__setattr__(self, "epsilon", float(self.epsilon))  # verdicts are compared with it, and written
         object.__setattr__(self, "delta", float(self.delta))
         object.__setattr__(self, "source", str(self.source))
+        object.__setattr__(self, "norm", SYMBOLS.get(cast("Norm", self.norm), self.norm))  # two are compared by it
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,8 @@ class Clip:
         if not 0 < self.bound < math.inf:
             why = "no number" if math.isnan(self.bound) else "clips nothing" if self.bound > 0 else "leaves nothing"
             raise ScenarioError("bound", self.bound, f"{why}: no bound on a norm", "> 0 and finite")
+        if cast("object", self.norm) in tuple(_NAMES):  # as claims spell it
+            object.__setattr__(self, "norm", _NAMES[self.norm])
         if cast("object", self.norm) not in tuple(ORDERS):
             raise ScenarioError("norm", self.norm, "no norm to clip in", ", ".join(ORDERS))
 

@@ -118,7 +118,7 @@ def run(
 
 def audit(
     algorithm: "Algorithm",
-    claim: float | tuple[float, float] | None = None,
+    claim: float | tuple[float, float] | str | None = None,
     *options: str,
     trials: int = 2000,
     confidence: float = 0.95,
@@ -130,10 +130,10 @@ def audit(
     """Audit an algorithm as ``netsim audit FILE.py:CLASS`` does, against its own claim or against ε, or (ε, δ), of a
     whole run; nothing is written.
 
-    `options` set fields of the world around it: ``topology.kind=complete``, ``audit.adjacency=agent``. With
-    `progress` the standard error output shows how far it is. It is here and not in `netsim`, which knows nothing of
-    audits. You get a `ScenarioError` for wrong input (any of `others` is), and a `PrivacyError` where the audit could
-    not judge.
+    `options` set fields of the world around it: ``topology=complete``, ``audit.adjacency=agent``; one in the claim's
+    place is an option. With `progress` the standard error output shows how far it is. It is here and not in `netsim`,
+    which knows nothing of audits. You get a `ScenarioError` for wrong input (any of `others` is), and a
+    `PrivacyError` where the audit could not judge.
     """
     from scenarios.stages.notebook import audit_own, check_none
 

@@ -22,6 +22,7 @@ from netsim.errors import ScenarioError
 from netsim.memory import check_memory, shown
 from netsim.problems import Problem
 from netsim.problems.minimizers import DENSE
+from netsim.readers.live import LiveNode
 from netsim.running import Running
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
@@ -55,6 +56,10 @@ LONG = 10.0
 """Seconds of work before which its duration is said."""
 FLOPS = 5e9
 """Operations a second of dense linear algebra, on one core; on the low side."""
+_AGAIN = 20
+"""Gradients that one agent takes without a message before it is asked whether that ends."""
+_GLANCES, _GLANCE = 100, 2e-3
+"""Looks for the node that is at work, and seconds between them."""
 KEPT = "Ctrl-C ends it, and what there is is kept."
 LONGEST = 3600.0
 """Seconds of linear algebra before time 0 that are waited for."""
@@ -237,12 +242,14 @@ def attended(progress: Progress, algorithm: Algorithm) -> Generator[Callable[[Ru
     over, thread, found = threading.Event(), threading.get_ident(), deque[Running](maxlen=1)
 
     def watch() -> None:
-        since, wait, closed, sent = time.monotonic(), QUIET, 0, 0
+        since, wait, closed, sent, asked = time.monotonic(), QUIET, 0, 0, _Asked(algorithm)
         while not over.wait(wait):
             running = found[-1] if found else None
             before, closed = closed, 0 if running is None else running.estimates
             then, sent = sent, 0 if running is None else running.traffic()["packets_sent"]
-            place = at_work(_frame(thread), algorithm) if sent == then else ""
+            if sent != then:
+                asked = _Asked(algorithm)
+            place = "" if sent != then else at_work(_frame(thread), algorithm) or asked.place(thread)
             if place:
                 _ask(progress, place, since)
             elif running is not None and closed == 0 and sent > then:
@@ -270,22 +277,54 @@ def unending_named(progress: Progress, algorithm: Algorithm) -> Generator[None]:
     over, thread = threading.Event(), threading.get_ident()
 
     def watch() -> None:
-        since, wait, before = time.monotonic(), QUIET, None
+        since, wait, before, asked = time.monotonic(), QUIET, None, _Asked(algorithm)
         while not over.wait(wait):
             frame = _frame(thread)
             place, now = at_work(frame, algorithm), _standing(frame)
             del frame
+            if now is not None and now == before:
+                place = place or asked.place(thread)
             if place and now is not None and now == before:
                 _ask(progress, place, since)
                 wait *= 2
-            else:
-                since, wait, before = time.monotonic(), QUIET, now
+            elif now is None or now != before:
+                since, wait, before, asked = time.monotonic(), QUIET, now, _Asked(algorithm)
 
     threading.Thread(target=watch, daemon=True).start()
     try:
         yield
     finally:
         over.set()
+
+
+class _Asked:
+    """Where code of the user's asks its own node again and again, since this was made."""
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        self._algorithm, self._before = algorithm, -1
+
+    def place(self, thread: int) -> str:
+        """FILE:LINE where a node has given many gradients since it was first seen here; else ""."""
+        for _ in range(_GLANCES):
+            frame = _frame(thread)
+            count, place = _queries(frame), at_work(frame, self._algorithm, through_node=True)
+            del frame
+            if count and self._before < 0:
+                self._before = count
+            if place and count >= self._before + _AGAIN > _AGAIN:
+                return place
+            time.sleep(_GLANCE)
+        return ""
+
+
+def _queries(frame: FrameType | None) -> int:
+    """How many gradients the node has given that is at work in this frame or one that called it; 0 where none is."""
+    while frame is not None and frame.f_code not in _ANSWERS:
+        frame = frame.f_back
+    return 0 if frame is None else cast(LiveNode, frame.f_locals["self"]).queries
+
+
+_ANSWERS = [one.__code__ for one in (LiveNode.gradient, LiveNode.proximal, LiveNode.perturbed_proximal)]
 
 
 def _standing(frame: FrameType | None) -> tuple[object, ...] | None:

@@ -26,7 +26,17 @@ from scenarios.cli.options import (
     refuse,
 )
 from scenarios.render import terminal
-from scenarios.render.terminal import DONE, INTERRUPTED, WRONG_INPUT, apart, fail, print_page, problems, write_result
+from scenarios.render.terminal import (
+    DONE,
+    INTERRUPTED,
+    WRONG_INPUT,
+    apart,
+    fail,
+    of_progress,
+    print_page,
+    problems,
+    write_result,
+)
 
 if TYPE_CHECKING:
     from scenarios.build.experiment import Experiment, Subject
@@ -206,7 +216,7 @@ class _Order:
         for place in parts_of(folder, self.variant):
             kept = RunFolder.open(place)
             for remark in kept.remarks():
-                apart(self.as_json).print(remark, style="dim", highlight=False, markup=False, soft_wrap=True)
+                apart(self.as_json).say(remark, style="dim", markup=False)
             entries, experiment = kept.entries(self.algorithm), kept.experiment()
             wanted = experiment.scenario.attacks.reconstruct if specs is None else specs
             for entry in entries:
@@ -293,7 +303,7 @@ class _Order:
         name = located.scenario.name
         folder = self.out or dated_folder(name)
         apart(self.as_json).print(f"[bold]{escape(located.scenario.title or name)}[/]")
-        with Bars(apart(self.as_json)) as bars:
+        with Bars(of_progress(self.as_json)) as bars:
             results = run_study(located, folder, command=f"netsim attack {self.what}", progress=bars)
         if results.status == "interrupted":
             raise KeyboardInterrupt
@@ -345,7 +355,7 @@ class _Order:
         folder = self.out or file.parent
         check_writable(folder)
         with held(folder, f"netsim attack {self.what}", drafts=(folder,) if is_results(folder) else ()):
-            with Bars(apart(self.as_json)) as bars:
+            with Bars(of_progress(self.as_json)) as bars:
                 report = attack_recording(experiment, subject, file, second, specs, names, folder, slug, score, bars)
             write_text(folder / f"attack-{slug}.json", dumps(report))
         return report

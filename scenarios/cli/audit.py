@@ -180,6 +180,10 @@ class _Order:
         from scenarios.schema.own_code import is_own
 
         fields = [f"audit.{name}={json.dumps(value).strip(chr(34))}" for name, value in self.settings.items()]
+        for name, value in self.settings.items():
+            for one in self.options:
+                twice = one.partition("=")[0].strip() == f"audit.{name}"
+                refuse(f"--{name}", value if twice else None, f"beside -o {one}", "one of the two")
         none_yet = "there is no audit yet to make another of"
         if self.what not in library() and is_own(self.what):
             elsewhere = "a scenario, or a folder"
@@ -237,7 +241,7 @@ class _Order:
             self._end(there, folder)
         if found := remark(folder, scenario):
             self._remark(found)
-        with Bars(terminal.apart(self.as_json)) as bars:
+        with Bars(terminal.of_progress(self.as_json)) as bars:
             results = run_study(source, folder, command=self.command, progress=bars, jobs=self.jobs)
         self._end(results, folder)
 
@@ -276,7 +280,7 @@ class _Order:
         for remark in kept.remarks():
             self._remark(remark)
         try:
-            with Bars(terminal.apart(self.as_json)) as bars:
+            with Bars(terminal.of_progress(self.as_json)) as bars:
                 audits = Reaudit(kept, self.settings, bars, self._remark, self.again, self.jobs)
                 audits.run(self.algorithm)
         except KeyboardInterrupt:
@@ -306,7 +310,7 @@ class _Order:
         )
 
     def _remark(self, sentence: str) -> None:
-        terminal.apart(self.as_json).print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)
+        terminal.apart(self.as_json).say(sentence, style="dim", markup=False)
 
     def _end(self, results: "Results", folder: Path) -> NoReturn:
         """Print what was found."""
@@ -345,8 +349,6 @@ class _Order:
 
 # ── a scenario around an algorithm of one's own ─────────────────────────────────────────────────────────
 _Fields = dict[str, Any]
-_SHORT = {"topology": "topology.kind", "agents": "topology.agents", "problem": "problem.kind", "data": "problem.data"}
-"""Names that stand for a field, where the value is no mapping."""
 
 
 def _around(place: str, settings: list[str], claim: tuple[float | None, float | None] | None) -> "Scenario":
@@ -381,24 +383,19 @@ def _put(tree: _Fields, name: str, value: Any, found: "OwnCode") -> None:
     from scenarios.files.document import keys_of, put
     from scenarios.schema import Scenario
     from scenarios.schema import own as parameters
+    from scenarios.stages.notebook import SHORT, in_full
 
     known, fields = parameters.names(found.algorithm), Scenario.model_fields
     first = str(keys_of(name)[0]) if keys_of(name) else name
     if first in known:
         put(tree["algorithms"][0]["parameters"], name, value)
-    elif first not in fields and first not in _SHORT:
-        hint = meant(first, [*known, *fields, *_SHORT])
+    elif first not in fields and first not in SHORT:
+        hint = meant(first, [*known, *fields, *SHORT])
         why = f"neither a parameter of {found.algorithm.__name__} nor a field of a scenario{hint}"
         others = "or topology, agents, problem, data, links, adversary, audit, seed, …"
         raise ScenarioError(f"-o {name}", value, why, f"{parameters.signature(found.algorithm)}; {others}")
-    elif name == "data" and isinstance(value, str):
-        tree["problem"]["data"] = {"name": value}
-    elif name == "topology" and isinstance(value, str):
-        tree["topology"]["kind"] = value
-    elif name in _SHORT and not isinstance(value, dict):
-        put(tree, _SHORT[name], value)
     else:
-        put(tree, name.replace("data.", "problem.data.", 1) if name.startswith("data.") else name, value)
+        put(tree, *in_full(name, value))
 
 
 def _in_command_words(error: ScenarioError) -> ScenarioError:

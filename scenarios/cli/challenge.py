@@ -104,6 +104,8 @@ def _challenge(
         if len(given_names) > 1 or (plays and given_names == [ALL]):
             allowed = "one name; quotes around an answer with spaces"
             raise ScenarioError("name", " ".join(given_names), "one challenge at a time", allowed)
+        if plays and given_names:
+            _posed(_named(given_names[0]), out)  # one that is not made is to be made first, for this student
         if plays or not given_names:
             for option, value in (("--student", student), ("--key", key), ("--live", live)):
                 refuse(option, value, "only of use to make a challenge", "with NAME, or all")

@@ -59,7 +59,7 @@ def _where(as_json: AsJson = False) -> None:
     write(str(place))
     why = f"as {VARIABLE} says" if chosen else f"set {VARIABLE} for another"
     there = "" if place.is_dir() else "; it is not there yet, a download makes it"
-    problems.print(f"({why}{there})", highlight=False, soft_wrap=True)
+    problems.say(f"({why}{there})")
 
 
 @_data.command("fetch", epilog="Example: netsim data fetch adult")
@@ -102,7 +102,7 @@ def _fetch(
             fail(error, status=FAILED, as_json=as_json)
         note = f" ({escape(dataset.note)})" if dataset.note else ""
         sentence = f"{name}, {one.part}: {verb}: {dataset.records:,} records × {dataset.dimension:,}{note}"
-        to_people.print(sentence, highlight=False, soft_wrap=True)
+        to_people.say(sentence)
     if as_json:
         from scenarios.results.tree import plain
 

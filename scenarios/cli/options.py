@@ -90,7 +90,7 @@ class _Command(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The arguments in capitals, as in the help below it and in the docs."""
-        return [re.sub(r"[{}]", "", one).upper().replace("…...", "…") for one in super().collect_usage_pieces(ctx)]
+        return [re.sub(r"[{}]", "", one).upper().replace("...", "…") for one in super().collect_usage_pieces(ctx)]
 
     def invoke(self, ctx: Any) -> Any:
         words: list[str] = ctx.meta["netsim.words"]
@@ -100,6 +100,9 @@ class _Command(TyperCommand):
                 if f"{name}=" in words or (name, "") in pairwise(words):
                     raise ScenarioError(name, "", "is empty", "the name of a file or a folder; . is this one")
                 ctx.params[str(one.name)] = path_of(value, name)
+        for one in self.params:
+            if len(values := _values_of(one, words)) > 1:
+                raise ScenarioError(_called(one), " and ".join(values), "is given several times", "one value")
         given: list[tuple[str, Any]] = [(_called(one), ctx.params.get(one.name)) for one in self.params]
         try:
             return super().invoke(ctx)
@@ -113,6 +116,15 @@ class _Command(TyperCommand):
             raise ScenarioError(name, place, why, "another name") from None
 
 
+def _values_of(parameter: Any, words: Sequence[str]) -> list[str]:
+    """All values of an option that takes one, as they are given."""
+    if parameter.param_type_name != "option" or parameter.multiple or parameter.is_flag:
+        return []
+    found = [after for before, after in pairwise(words) if before in parameter.opts]
+    parts = (one.partition("=") for one in words)
+    return found + [value for name, equals, value in parts if equals and name in parameter.opts]
+
+
 def _each(value: object) -> Sequence[object]:
     """The values of an argument that may be given several times."""
     return cast("list[object]", value) if isinstance(value, list) else [value]
@@ -124,7 +136,7 @@ _NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
 def _called(parameter: Any) -> str:
     """An option or an argument as the help has it."""
     if parameter.param_type_name != "option":
-        return parameter.name.upper()
+        return parameter.metavar or parameter.name.upper()
     return max(parameter.opts, key=len)
 
 

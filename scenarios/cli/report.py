@@ -20,6 +20,7 @@ from scenarios.render.terminal import (
     console,
     fail,
     line,
+    of_progress,
     problems,
     remark,
     write,
@@ -98,7 +99,7 @@ def _report(
         if figures:
             for one in words:
                 line(one)
-            with Bars(console) as bars:
+            with Bars(of_progress()) as bars:
                 found = export_figures(
                     charts, target, formats=kinds.split(","), dpi=dpi, width=width, source=str(source),
                     progress=bars,
@@ -188,7 +189,7 @@ def _compare(
     places: Annotated[
         list[str],
         of_folder(
-            metavar="FOLDER…",
+            metavar="FOLDER",
             help="Results folders, folders of scenarios with variants, or FOLDER:SLUG for one algorithm.",
         ),
     ],
@@ -305,7 +306,7 @@ def _artifact(
             located = load_scenario(what, option or [])
             check_new(out)
             place = dated_folder(located.scenario.name)
-            with Bars(console) as bars:
+            with Bars(of_progress()) as bars:
                 results = run_study(
                     located, place, command=repeated("netsim artifact", what, option or []), progress=bars
                 )

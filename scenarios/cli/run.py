@@ -96,14 +96,15 @@ def _carry_out(
         from scenarios.render.verdicts import print_results
         from scenarios.stages.study import finished, run_study
 
-        watcher = Watcher(apart_from_json) if watch else None
+        shown = terminal.of_progress(as_json)
+        watcher = Watcher(shown) if watch else None
         folder = out or dated_folder(located.scenario.name)
         apart_from_json.print(f"[bold]{escape(located.scenario.title or located.scenario.name)}[/]")
         look = None if watcher is None else watcher.look
         results = None if replace else finished(folder, located.scenario, word.partition(" ")[0], again)
         if results is not None:
             terminal.remark(terminal.FINISHED)
-        with Bars(apart_from_json, watcher) as bars:
+        with Bars(shown, watcher) as bars:
             results = results or run_study(
                 located, folder, command=again, progress=bars, watch=look, jobs=jobs, deployed=deployed
             )
@@ -277,9 +278,17 @@ def _sweep(
         folder = out or dated_folder(base.scenario.name, "sweep-")
         chosen = {"--jobs": None if jobs == -1 else str(jobs), "--cluster": cluster, "--shard": shard}
         again = f"{repeated('netsim sweep', file, option or [])} --out {shlex.quote(str(folder))}"
+        on = "".join(f" {name} {shlex.quote(value)}" for name, value in chosen.items() if value is not None)
         client = None if cluster is None else _client(cluster)
-        with Bars(console) as bars, client or nullcontext():
-            found = run_sweep(spec, base, folder, jobs=jobs, client=client, shard=share, command=again, progress=bars)
+        try:
+            with Bars(terminal.of_progress()) as bars, client or nullcontext():
+                found = run_sweep(
+                    spec, base, folder, jobs=jobs, client=client, shard=share, command=again, progress=bars
+                )
+        except KeyboardInterrupt:  # while points are checked
+            kept = "the folder has the points that were done" if folder.is_dir() else "no point was run yet"
+            interrupted(kept, again + on)
+            raise typer.Exit(INTERRUPTED) from None
     except ScenarioError as error:
         fail(error, options={"shard": "--shard", "folder": "--out"})
     _print(found, [*spec.grid, *spec.random], [one.name for one in base.scenario.algorithms])
@@ -299,7 +308,6 @@ def _sweep(
             words = "The others come with the other shares; whatever is missing then, with:"
             console.print(f"{words} [bold]{escape(again)}[/]", highlight=False, soft_wrap=True)
     if found.status == "interrupted":
-        on = "".join(f" {name} {shlex.quote(value)}" for name, value in chosen.items() if value is not None)
         interrupted("the folder has the points that were done", again + on)
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(FAILED if found.failed else DONE)

@@ -21,7 +21,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from scenarios.build.duration import how_far
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 WINDOW = 1.0
 """Seconds of real time over which rates are taken."""
+NARROW = 60
+"""Columns of a terminal below which there is no bar beside the times."""
 EVERY = 5.0
 """Seconds between plain lines."""
 SILENCE = 8.0
@@ -129,6 +131,11 @@ class _Stacked(Progress):
         yield from super().get_renderables()
 
 
+def _whole() -> Column:
+    """A column for a time, of which nothing is cut."""
+    return Column(no_wrap=True, min_width=len("0:00:00"))
+
+
 class Bars:
     """A progress bar per stage, with the time left; where the output is no terminal, a line per stage, and one
     whenever a stage has been silent.
@@ -151,8 +158,10 @@ class Bars:
         self._console, self._lines = console, lines
         self._breaks_silence = lines if breaks_silence is None else breaks_silence
         self._progress = _Stacked(
-            SpinnerColumn(finished_text="[green]✓[/]"), TextColumn("{task.description}"), BarColumn(bar_width=16),
-            *([DownloadColumn()] if in_bytes else []), TimeElapsedColumn(), TimeRemainingColumn(),
+            SpinnerColumn(finished_text="[green]✓[/]"), TextColumn("{task.description}", table_column=Column()),
+            *([BarColumn(bar_width=16)] if console.width >= NARROW else []),
+            *([DownloadColumn()] if in_bytes else []), TimeElapsedColumn(_whole()),
+            TimeRemainingColumn(table_column=_whole()),
             console=console, disable=not console.is_terminal, transient=not lines,
         )  # fmt: skip
         self._progress.watcher = watcher

@@ -244,7 +244,7 @@ def ran(results: Results, entry: AlgorithmResult) -> list[str]:
         inferred = Refused(refused=_behind_a_clip(inferred.refused, entry.audit))
     lines += [*gradients(inferred, findings.listener(results)), *traffic(entry.traffic_analysis)]
     lines += filter(None, [findings.deadline_note(results, entry)])
-    return [*lines, *images(entry.images), *attacked.lines(entry)]
+    return [*lines, *images(entry.images, results.problem.agents if results.problem else 0), *attacked.lines(entry)]
 
 
 def seen(entry: AlgorithmResult) -> list[str]:
@@ -442,15 +442,17 @@ def gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
     return [f"{count} estimated {source}, median relative error {show(found.median)}{worst} ({public})."]
 
 
-def images(found: ImageResult | Refused | None) -> list[str]:
-    """The number of images rebuilt, or why none was."""
+def images(found: ImageResult | Refused | None, agents: int) -> list[str]:
+    """The number of images rebuilt, or why none was; and of how many agents there is nothing to rebuild one from."""
     if found is None:
         return []
     if isinstance(found, Refused):
         return [f"No image was rebuilt: {found.refused.rstrip('.')}."]
     skills = [agent.skill for agent in found.agents]
     if rebuilt := sum(skill > _REBUILT_SKILL for skill in skills):
-        return [f"{rebuilt} of {len(skills)} training images rebuilt."]
+        rest = agents - len(skills)
+        others = f"of {rest} more agent{'s' * (rest > 1)} no gradient was inferred, as of one never active"
+        return [f"{rebuilt} of {len(skills)} training images rebuilt{f' ({others})' if rest > 0 else ''}."]
     best = max(skills)
     by = f" by more than {best:.1%}" if best > 0.001 else ""
     return [f"No training image rebuilt: none is better than the prior's guess{by}."]

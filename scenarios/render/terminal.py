@@ -78,6 +78,10 @@ class _Console(Console):
         with self.errors_named():
             super().print(*shown, **options)
 
+    def say(self, text: str, **options: Any) -> None:
+        """A sentence, in as many lines as it takes on a terminal; for a program or a file in one."""
+        self.print(text, highlight=False, soft_wrap=not self.is_terminal, **options)
+
     def _render_buffer(self, buffer: "Iterable[Segment]") -> str:
         """Without the blanks that fill lines up: a program that reads them wants none."""
         text = super()._render_buffer(buffer)
@@ -103,9 +107,14 @@ console = _Console(emoji=False)  # the name of a file may hold :x:
 problems = _Console(stderr=True, emoji=False)
 
 
-def apart(as_json: bool) -> Console:
+def apart(as_json: bool) -> _Console:
     """The console for people: apart from the document that `--json` prints."""
     return problems if as_json else console
+
+
+def of_progress(as_json: bool = False) -> _Console:
+    """The console for how far it is: that for people, or the one of errors where only that is a terminal."""
+    return problems if problems.is_terminal and not console.is_terminal else apart(as_json)
 
 
 def write(text: str) -> None:
@@ -196,7 +205,7 @@ def _filled(lead: str, words: str, before: str) -> list[str]:
 def remark(text: str) -> None:
     """A plain sentence on the standard error, so that JSON stays JSON."""
     if text:
-        problems.print(text, highlight=False, markup=False, soft_wrap=True)
+        problems.say(text, markup=False)
 
 
 def visible(text: str, lines: str = "\n\t") -> str:
@@ -342,7 +351,7 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
     if len(words) > 1:
         lines.append(f"{len(words)} mistakes")
     for line in lines:
-        problems.print(line, highlight=False, soft_wrap=True)
+        problems.say(line)
 
 
 def _add_place(error: NetsimError) -> None:

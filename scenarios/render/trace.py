@@ -22,6 +22,7 @@ from netsim.files import read_json
 from netsim.transcript.message import COLUMNS, EVERYBODY, Place, Record, Selection
 from netsim.transcript.stored import StreamedTranscript
 from scenarios.files.folders import MANIFEST
+from scenarios.results.folder import is_results, no_results
 
 _NAMED = 20
 """Agents that a message lists."""
@@ -176,6 +177,8 @@ class Traced:
 def _chosen(place: Path, algorithm: str | None) -> Path:
     found = _transcripts(place)
     if not found:
+        if place.is_dir() and not is_results(place):
+            raise no_results(place, "PLACE")
         raise TranscriptError(f"{place}: holds no transcript; give a results folder, a .parquet or a .spool file")
     if algorithm is None and len(found) > 1:
         raise TranscriptError(f"{place}: several transcripts; choose one with --algorithm: {', '.join(found)}")

@@ -92,16 +92,21 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
     if len(results.algorithms) > 1:
         columns += epsilon_columns(results.algorithms) if tabled else []  # else each stands with its algorithm
         console.print(fitted([*columns, Column("verdict", marked, whole=True)], console))
+    spaced = len(results.algorithms) > 1  # a table ends with a blank line
     if tabled and any(isinstance(one.audit, AuditResult) for one in results.algorithms):
+        spaced = False
         for name, words in plain_words.EPSILONS.items():
             line(f"{name} is {words}.", style="dim")
-    console.print()
-    if any(entry.outside_model for entry in results.algorithms):
-        line("* outside the paper's threat model: an active adversary interfered")
-    if (listens := findings.auditor(results)) is not None:
-        line(listens)
-    for entry in results.algorithms:
+    outside = "* outside the paper's threat model: an active adversary interfered"
+    interfered = any(entry.outside_model for entry in results.algorithms)
+    notes = [*[outside] * interfered, *filter(None, [findings.auditor(results)])]
+    if notes and not spaced:
         console.print()
+    for note in notes:
+        line(note)
+    for k, entry in enumerate(results.algorithms):
+        if k or notes or not spaced:
+            console.print()
         says = escape(plain_words.says(entry))
         console.print(f"[bold]{escape(entry.name)}[/]: {coloured(entry)}. {says}", highlight=False)
         if (caution := findings.caution(entry)) is not None:
@@ -223,7 +228,7 @@ def _print_variants(variants: Sequence[VariantResult]) -> None:
     for variant in variants:
         if variant.status not in ("complete", "interrupted", "not reached"):
             words = f"{variant.name}: {variant.status}: {variant.error}".removeprefix(": ")
-            problems.print(f"[bold red]{escape(words)}[/]", highlight=False, soft_wrap=True)
+            problems.say(f"[bold red]{escape(words)}[/]")
 
 
 # ── attacks on a recorded transcript ────────────────────────────────────────────────────────────────────

@@ -47,15 +47,14 @@ def errors_of(run: Run) -> tuple[bool, Array]:
 def convergence(run: Run) -> Convergence:
     """Errors by activation or round, thinned."""
     walk, errors = errors_of(run)
+    unit = "activations" if walk else "rounds"
     if not errors.size:
-        return Convergence(
-            unit="activations", count=(), median=(), low=(), high=(), final=None, finals=(), replicas=0
-        )  # fmt: skip
+        return Convergence(unit=unit, count=(), median=(), low=(), high=(), final=None, finals=(), replicas=0)
     with np.errstate(invalid="ignore"):  # of a run that diverged: ∞ − ∞
         low, median, high = np.quantile(errors, (0.05, 0.5, 0.95), axis=1)
     chosen = evenly(len(errors))
     return Convergence(
-        unit="activations" if walk else "rounds",
+        unit=unit,
         count=tuple(k + 1 for k in chosen),
         median=tuple(median[chosen].tolist()),
         low=tuple(low[chosen].tolist()),

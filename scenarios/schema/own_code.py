@@ -442,16 +442,17 @@ def add_place(error: BaseException) -> str:
     return note
 
 
-def at_work(frame: FrameType | None, algorithm: Algorithm) -> str:
+def at_work(frame: FrameType | None, algorithm: Algorithm, *, through_node: bool = False) -> str:
     """FILE:LINE where a file of the user's that was loaded here, or that has this algorithm, is at work in this frame
-    or one that called it; "" where netsim is, which that file may have called."""
+    or one that called it; "" where netsim is, which that file may have called. With `through_node` also where it has
+    called netsim."""
     of_run = inspect.unwrap(type(algorithm).run).__code__.co_filename
     for one, line in traceback.walk_stack(frame):
         file = Path(one.f_code.co_filename)
         ours = any(file.is_relative_to(folder) for folder in _PACKAGES)
         if _is_loaded(str(file)) or (not ours and str(file) == of_run):
             return f"{file.name}:{line}, in {one.f_code.co_name}"
-        if ours:
+        if ours and not through_node:
             break
     return ""
 

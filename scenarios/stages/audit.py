@@ -205,21 +205,29 @@ _SQUARED = float(np.sqrt(np.finfo(np.float64).max))
 """Numbers above this have no finite square: no norm is known of what holds one."""
 
 
+_GROWN = 1e50
+"""A run that diverges sends numbers above this before a NaN, which ∞ − ∞ makes."""
+
+
 def _diverged(simulation: Simulation, pair: Pair | None) -> str | None:
     """Which message of the audited agent, or to it, is the first whose norm is no number, where a run diverges so
     far."""
     assert pair is not None
     own = simulation.problem.objectives[pair.agent]
     seen = worlds(simulation, pair.agent, own, 1)(0, FIRST_CHUNK).view.transcript.at_node(pair.agent)
+    largest = 0.0
     for row in seen:
         for name, value in row.values.items():
-            if not np.all(np.abs(value) < _SQUARED):
-                what = "of the order of 10¹⁵⁴ or above" if np.all(np.isfinite(value)) else "not finite"
-                first = " (of a first message: a NaN, or a division by 0, in its code)" if row.number == 0 else ""
+            if np.all(np.abs(value) < _SQUARED):
+                largest = max(largest, float(np.max(np.abs(value), initial=0.0)))
+                continue
+            what = "of the order of 10¹⁵⁴ or above" if np.all(np.isfinite(value)) else "not finite"
+            place = f"{name!r} in {row.kind} message {row.number} of agent {row.sender}, at t={row.time:g} s, is"
+            if np.any(np.isnan(value)) and largest < _GROWN:
                 return (
-                    f"the run diverges: {name!r} in {row.kind} message {row.number} of agent {row.sender}, at "
-                    f"t={row.time:g} s, is {what}{first}. A smaller step, or fewer rounds"
+                    f"the code makes NaN: {place} {what}, and nothing before it is above {largest:.2g}: look for 0/0"
                 )
+            return f"the run diverges: {place} {what}. A smaller step, or fewer rounds"
     return None
 
 

@@ -1,6 +1,7 @@
 """For a notebook: the audit of an object, an algorithm of a class that may be in no file, in a small world that
 options change; and figures of the page for a run, an audit, or results."""
 
+import json
 import math
 import shlex
 import sys
@@ -12,7 +13,7 @@ from html import escape
 from inspect import signature
 from numbers import Real
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from rich.console import Console
 
@@ -25,7 +26,7 @@ from netsim.settings import Recording
 from netsim.simulation import Run
 from scenarios.build.duration import LONG, Silent, audit_cost, duration, unending_named
 from scenarios.build.experiment import Experiment
-from scenarios.files.library import as_arguments
+from scenarios.files.library import as_arguments, setting_of
 from scenarios.files.mistakes import validated
 from scenarios.render.page.charts import charts
 from scenarios.render.page.drawing import Chart, Series
@@ -37,7 +38,7 @@ from scenarios.render.sentences import Finding, meaning, seen, terms
 from scenarios.results.audit import AuditResult
 from scenarios.results.audited import audit_result
 from scenarios.results.base import Verdict
-from scenarios.results.findings import PASSED
+from scenarios.results.findings import PASSED, capitalized
 from scenarios.results.header import header
 from scenarios.results.over_time import convergence
 from scenarios.results.run import Convergence
@@ -60,8 +61,20 @@ WORLD: dict[str, object] = {
     "audit": {},
 }
 """The scenario around an algorithm of one's own: five agents on a ring with synthetic data."""
+SHORT = {"topology": "topology.kind", "agents": "topology.agents", "problem": "problem.kind", "data": "problem.data"}
+"""Names that stand for a field of this world, where the value is no mapping."""
 _GOOD, _OPEN, _BAD = "#1b6e3c", "#8a6d00", "#b00020"
 _NEXT = "What to do next (a text in quotes is a further argument)"
+
+
+def in_full(name: str, value: Any) -> tuple[str, Any]:
+    """The field of a scenario, and its value, that a setting of this world sets: ``topology=ring`` its kind,
+    ``data=digits`` the problem's data of that name."""
+    if name == "data":
+        return (SHORT[name], {"name": value}) if isinstance(value, str) else (SHORT[name], value)
+    if name in SHORT and not isinstance(cast("object", value), dict):
+        return SHORT[name], value
+    return f"problem.{name}" if name.startswith("data.") else name, value
 
 
 @dataclass(frozen=True)
@@ -84,14 +97,16 @@ class OwnAudit:
         rows = [f"  {term + ':':14}{text}" for term, text in facts.items()]
         rows += [f"  {line}" for line in self._seen]
         rows += [f"  {_NEXT}:"] * bool(self.steps) + [f"    {step}" for step in self.steps]
-        return "\n".join([f"{self.name}: {self.verdict}. {self.audit.reason}", *rows])
+        return "\n".join([f"{self.name}: {self.verdict}. {capitalized(self.audit.reason)}", *rows])
 
     def _repr_html_(self) -> str:
         """A table, for notebooks."""
         colour = _GOOD if self.verdict in PASSED else _BAD if self.verdict in BROKEN else _OPEN
         head = f'{escape(self.name)}: <span style="color: {colour}" title="{escape(meaning(self.verdict))}">'
         steps = f"<p>{_NEXT}:</p><ul>{''.join(f'<li>{escape(step)}</li>' for step in self.steps)}</ul>"
-        said = f"<p><b>{head}{self.verdict}</span></b>. {escape(self.audit.reason)}</p>{self.audit.table()}"
+        said = (
+            f"<p><b>{head}{self.verdict}</span></b>. {escape(capitalized(self.audit.reason))}</p>{self.audit.table()}"
+        )
         said += "".join(f"<p>{escape(line)}</p>" for line in self._seen)
         return said + steps * bool(self.steps)
 
@@ -107,7 +122,7 @@ class OwnAudit:
 
 def audit_own(
     algorithm: Algorithm,
-    claim: float | tuple[float, float] | None = None,
+    claim: float | tuple[float, float] | str | None = None,
     *options: str,
     trials: int = 2000,
     confidence: float = 0.95,
@@ -117,19 +132,21 @@ def audit_own(
 ) -> OwnAudit:
     """Audit an algorithm against its own claim, or against ε or (ε, δ) of a whole run, claimed by hand.
 
-    The world is `WORLD` with `options` set, as `Scenario.with_options` does: ``topology.kind=complete``,
-    ``audit.adjacency=agent``. The pair is the one that costs most within what the claim allows
-    (`scenarios.stages.worst_pair`). With `progress` the standard error output shows how far it is: bars on a
-    terminal, elsewhere lines where it takes long. You get a `ScenarioError` for wrong input, and a `PrivacyError`
-    where a self-check of the audit fails: then there is no verdict.
+    The world is `WORLD` with `options` set, as `Scenario.with_options` does, or short: ``topology=complete``,
+    ``audit.adjacency=agent``; one in the claim's place is an option. The pair is the one that costs most within what
+    the claim allows (`scenarios.stages.worst_pair`). With `progress` the standard error output shows how far it is:
+    bars on a terminal, elsewhere lines where it takes long. You get a `ScenarioError` for wrong input, and a
+    `PrivacyError` where a self-check of the audit fails: then there is no verdict.
     """
     if not isinstance(cast(object, algorithm), Algorithm):
         what = "is the class" if isinstance(algorithm, type) else "is no algorithm"
         raise ScenarioError("algorithm", algorithm, what, "an object, such as Mine(rounds=20)")
+    if isinstance(claim, str) and "=" in claim:
+        claim, options = None, (claim, *options)
     ends: tuple[object, ...] = tuple(claim) if isinstance(claim, tuple | list) else (claim, 0.0)
     epsilon, delta = cast("tuple[float | None, float]", ends if len(ends) == 2 else ("", 0.0))
     if not (_number(epsilon) or epsilon is None) or not _number(delta):
-        allowed = "ε, or (ε, δ), of a whole run, such as 1.0 or (1.0, 1e-5); none: what its claim() says"
+        allowed = "ε, or (ε, δ), of a whole run, such as 1.0 or (1.0, 1e-5); none: what its claim() says; FIELD=VALUE"
         raise ScenarioError("claim", claim, "not a claim", allowed)
     check_jobs(jobs)
     name = type(algorithm).__name__
@@ -138,7 +155,11 @@ def audit_own(
     tree = {"name": "own", "seed": seed, "algorithms": [stand_in], **deepcopy(WORLD), "audit": sizes}
     with as_arguments({f"audit.{name}": name for name in sizes}):
         scenario = validated(Scenario, tree, "")
-    scenario = scenario.with_options(*options)
+    with as_arguments():
+        settings = [setting_of(option) for option in options]
+    written = [f"{field}={json.dumps(value)}" for field, value in (in_full(*one) for one in settings)]
+    same = [in_full(*one) == one for one in settings]
+    scenario = scenario.with_options(*(a if kept else b for a, b, kept in zip(options, written, same, strict=True)))
     if (spec := scenario.audit) is None:
         raise ScenarioError(
             "audit", None, "is what is to be done here", "no option, or a field of it: 'audit.agent=1'"
@@ -191,6 +212,9 @@ def check_none(others: Mapping[str, object]) -> None:
             ends = "(1.0, 1e-5)" if name == "delta" else "1.0"
             allowed = f"netsim.audit(Mine(rounds=20), {ends}); without it, what its claim() returns"
             raise ScenarioError(name, value, "part of the claim, the second argument", allowed)
+        if name in ("problem", "topology", "simulation"):
+            allowed = f"'{name}=KIND' as a text; for an object, worlds(…) as in docs/audit-your-own.md, In Python"
+            raise ScenarioError(name, value, "no argument of an audit, which makes its own world", allowed)
         parameters = signature(audit_own).parameters.values()
         known = [one.name for one in parameters if one.kind is not one.VAR_POSITIONAL]
         allowed = f"{', '.join(known)}; a field of the scenario is a text, such as 'topology.kind=complete'"

@@ -45,6 +45,13 @@ class Fine(Algorithm):
             node.estimate(x)
 
 
+class Partial:
+    """A law of noise that is not finished."""
+
+    def release(self, value, rng):
+        return value
+
+
 class Undecorated(Algorithm):
     """No dataclass."""
 
@@ -59,6 +66,10 @@ network = lambda **fields: simulation(network=NetworkSettings(**fields))  # noqa
 stated = partial(Claim, delta=0.0, source="T", adjacency=Adjacency(1.0, "r"), norm="l1")
 square = partial(objective, lambda x: float(x @ x), lambda x: 2 * x)
 MISTAKES = {
+    "a mechanism that lacks methods": (
+        lambda: netsim.arguments.expect(Partial(), "mechanism", Mechanism),
+        "is a Partial; it has no log_density, noiseless, quantiles, variance; allowed: a Mechanism, such as",
+    ),
     "numbers": (lambda: Simulation(1, 2, 3), "problem = 1: is an int; allowed: a Problem, such as logistic(data."),
     "swapped": (lambda: Simulation(RING, PROBLEM, Fine()), "topology = Problem(loss: logistic, agents: 5, dim"),
     "a class for an object": (lambda: Simulation(PROBLEM, RING, Fine), "is the class Fine, and no object of it"),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netsim.algorithms.algorithm import Setting
-from netsim.claims import ORDERS, Adjacency, length
+from netsim.claims import ORDERS, SYMBOLS, Adjacency, Claim, Clip, length
 from netsim.problems.objective import direction
 
 
@@ -48,3 +48,12 @@ def test_a_setting_is_loosened_by_what_a_bend_adds():
     setting = Setting(2, 3, (1.0, 2.0))
     assert setting.loosened(0.0) is setting
     assert setting.loosened(0.5).smoothness == (1.5, 2.5)
+
+
+@pytest.mark.parametrize(("name", "symbol"), SYMBOLS.items())
+def test_either_spelling_of_a_norm_is_the_same(name, symbol):
+    assert Clip(1.0, symbol) == Clip(1.0, name)
+    assert Clip(1.0, symbol).l1_bound(4) == Clip(1.0, name).l1_bound(4)
+    one, other = (Claim(1.0, 0.0, "T", Adjacency(1.0, "moved"), norm) for norm in (name, symbol))
+    assert one == other
+    assert one.norm == symbol

@@ -189,6 +189,10 @@ def test_a_class_that_cannot_be_run_is_told_with_its_line(tmp_path, methods, say
             "node.privatize(x, 'laplace')",
             "mechanism is a text; allowed: a Mechanism, such as Laplace(0.5) of netsim.",
         ),
+        (
+            "node.privatize(x, type('Half', (), {'noiseless': False, 'release': lambda self, v, rng: v})())",
+            "privatizes with what is a Half; it has no log_density, quantiles, variance; allowed: a Mechanism, such",
+        ),
         ("node.objective(x)", "sound.py:12: a node has no 'objective'; it has agents, broadcast, coins, dim"),
         ("(await node.exchange(x=x)).messages", "what node.exchange gave has no 'messages'; it has values, apart,"),
         ("(await node.exchange(x=x)).mixx('x')", "what node.exchange gave has no 'mixx'; did you mean 'mix'?; it"),

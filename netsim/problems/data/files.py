@@ -4,6 +4,7 @@ import csv
 import gzip
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Annotated
@@ -74,9 +75,17 @@ def csv_file(
     _check(kind, classes)
     file = _file(path)
     names, rows = _cells(file, header, delimiter)
-    answer = _column("label", label, names)
+    try:
+        answer = _column("label", label, names)
+    except ScenarioError as error:
+        if not header or not all(map(_is_number, names)):
+            raise
+        raise replace(error, allowed="header: false where the first line is a record; then a position") from None
     others = [k for k in range(len(names)) if k != answer]
     chosen = others if features is None else [_column("features", name, names) for name in features]
+    if len(names) == 1 and features is None:
+        why = f"has one column, the label {names[answer]!r}: there is no column of a feature"
+        raise ScenarioError("path", str(path), why, "a column or more beside the label")
     if answer in chosen or len(set(chosen)) < len(chosen) or not chosen:
         raise ScenarioError(
             "features", features, "not different columns beside the label", "columns of " + ", ".join(names)
@@ -137,6 +146,14 @@ def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], _Rows]:
 
 DELIMITERS = (",", ";", "\t", "|")
 """What stands between the values of CSV files."""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _cell(line: int, name: str) -> str:

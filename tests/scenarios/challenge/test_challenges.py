@@ -284,11 +284,12 @@ def test_an_instructor_s_key_makes_other_answers_and_is_needed_to_check(tmp_path
     [
         (["first-flog", "--student", "ada"], "did you mean 'first-flag'?"), (["first-flag"], "--student"),
         (["first-flag", "--answer", "1,2,3,4"], "make it first"), (["first-flag", "--hint"], "make it first"),
+        (["first-flag", "--student", "ada", "--answer", "1"], "make it first"),
         (["first-flag", "walk"], "one challenge at a time"),
         (["first-flag", "--answer", "1", "2", "3", "4"], "quotes around an answer"),
         (["all", "--hint"], "one challenge at a time"), (["--answer", "1"], "which challenge?"),
         (["walk", "--hint", "--answer", "1"], "one of the two"), (["--student", "ada"], "to make a challenge"),
-        (["walk", "--hint", "--student", "ada"], "to make a challenge"),
+        (["walk", "--hint", "--student", "ada"], "make it first"),
         (["--check", "no.json", "--answer", "1"], "without --check"), (["--check"], "needs score sheets"),
         (["--check", "absent.json"], "cannot be read"), (["--check", "no.json"], "a file that netsim wrote"),
         (["--check", "--key", "no.json", "no.json"], "can be guessed"),

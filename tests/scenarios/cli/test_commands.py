@@ -83,6 +83,7 @@ def test_run_as_json_is_one_document_with_verdicts_and_status_1(tmp_path, monkey
         (["compare", "--help"], "compare [OPTIONS] FOLDER… "),
         (["list", "--help"], "list [OPTIONS] [KIND] "),
         (["check"], "Missing argument SCENARIO."),
+        (["compare"], "Missing argument FOLDER."),
     ],
 )
 def test_an_argument_has_the_name_of_the_docs(words, says):

@@ -61,6 +61,10 @@ MISTAKES = {
         "new private-descent", 2, "a shipped scenario has this name; allowed: another name; `netsim new my-private-"
     ),
     "views of what has no noise": ("views lossy-tap", 2, "'RECAL': has no price of its views: nothing has noise; "),
+    "a field by its option, too": (
+        "audit private-descent -o audit.trials=100 --trials 200", 2, "--trials = 200: beside -o audit.trials=100; ",
+    ),
+    "an option twice": ("audit x.py --epsilon 1 --epsilon=2", 2, "--epsilon = '1 and 2': is given several times"),
     "a sweep for a run": (
         "run sweep.yaml", 2, "ScenarioError: sweep.yaml:1: is a sweep, not a scenario: `netsim sweep` runs it; "
     ),
@@ -313,7 +317,7 @@ MISTAKES = {
     "figures in a file": ("report results/one --figures --into mine.py/x", 2, "--into = 'mine.py/x': no place of"),
     "a key that is a link to itself": ("challenge --key loop", 2, "--key = 'loop': no place of a file or folder (To"),
     "a name that is too long to show": (f"show {'x' * 300}", 2, "NAME = 'xxx"),
-    "a name that is too long to compare": (f"compare {'x' * 300} results/one", 2, "PLACES = 'xxx"),
+    "a name that is too long to compare": (f"compare {'x' * 300} results/one", 2, "FOLDER = 'xxx"),
     "a key without a challenge": ("challenge --key mine.py", 2, "--key = 'mine.py': only of use to make a challenge"),
     "services in a folder": ("deploy tiny.yaml --compose results", 2, "--compose = 'results': cannot be written (Is"),
     "an artifact in a full folder": ("artifact tiny.yaml --out results", 2, "--out = 'results': not empty; allowed:"),

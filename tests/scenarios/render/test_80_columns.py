@@ -6,11 +6,14 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
+from netsim.errors import ScenarioError
 from scenarios import load
-from scenarios.cli import catalogue
+from scenarios.cli import app, catalogue
 from scenarios.cli import run as command
-from scenarios.render import terminal, verdicts
+from scenarios.render import sentences, terminal, verdicts
+from scenarios.render.progress import Bars
 from scenarios.render.terminal import leaves
 from scenarios.results.audit import EpsilonExact
 from scenarios.results.tree import AlgorithmSummary, VariantResult
@@ -250,3 +253,72 @@ def test_a_list_of_a_command_is_whole_in_40_columns(command):
 def test_an_algorithm_is_described_in_lines_as_wide_as_the_terminal():
     lines = cli("show", "dp_recal", ends=0, env={"COLUMNS": "60"}).stdout.splitlines()
     assert max(len(line) for line in lines if not line.startswith("    ")) <= 60
+
+
+SENTENCES = {
+    "an error": lambda: terminal.print_error(
+        ScenarioError("links.loss", 7, "no probability", "0 … 1", "own.yaml", 3)
+    ),
+    "code of one's own": lambda: app._announce(
+        "other.py", "scenarios of somebody else/with a long name/other.py:Own"
+    ),
+    "a finished run": lambda: terminal.remark(terminal.FINISHED),
+    "what check says": lambda: terminal.remark(
+        str(command._Undefined("plain descent", 0.0, ("no noise is added to what is sent",), "-o x=1"))
+    ),
+}
+
+
+@pytest.mark.parametrize("reader", [True, False])
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_sentence_is_in_lines_of_the_terminal_and_in_one_for_a_program(monkeypatch, name, reader):
+    out = io.StringIO()
+    monkeypatch.setattr(terminal, "problems", type(terminal.problems)(file=out, width=40, force_terminal=reader))
+    SENTENCES[name]()
+    lines = re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines()
+    assert (len(lines) > 1) == reader
+    assert (max(map(len, lines)) <= 40) == reader
+    assert re.search(r"\b(probability|somebody|finished|undefined)\b", " ".join(lines))  # no word is broken
+
+
+def test_times_are_whole_at_40_columns():
+    out = io.StringIO()
+    with Bars(Console(file=out, width=40, force_terminal=True, color_system=None)) as bars:
+        bars.begin("an algorithm of a long name: auditing", 10)
+        bars.advance(5)
+    assert len(re.findall(r"\d:\d\d:\d\d", out.getvalue())) >= 2
+    assert "…" not in out.getvalue()
+
+
+@pytest.mark.parametrize(("reads_out", "reads_err", "as_json", "on"), [
+    (True, True, False, "out"), (False, True, False, "err"), (False, False, False, "out"),
+    (True, False, True, "err"), (False, False, True, "err"),
+])  # fmt: skip
+def test_how_far_it_is_goes_to_the_terminal_there_is(monkeypatch, reads_out, reads_err, as_json, on):
+    there = {
+        "out": type(terminal.console)(file=io.StringIO(), force_terminal=reads_out),
+        "err": type(terminal.console)(file=io.StringIO(), force_terminal=reads_err),
+    }
+    monkeypatch.setattr(terminal, "console", there["out"])
+    monkeypatch.setattr(terminal, "problems", there["err"])
+    assert terminal.of_progress(as_json) is there[on]
+
+
+@pytest.mark.parametrize(("agents", "said"), [
+    (6, "2 of 2 training images rebuilt (of 4 more agents no gradient was inferred, as of one never active)."),
+    (3, "2 of 2 training images rebuilt (of 1 more agent no gradient was inferred, as of one never active)."),
+    (2, "2 of 2 training images rebuilt."),
+])  # fmt: skip
+def test_of_which_agents_nothing_is_rebuilt_is_said(agents, said):
+    found = SimpleNamespace(agents=[SimpleNamespace(skill=1.0)] * 2)
+    assert sentences.images(found, agents) == [said]
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_nowhere_are_three_blank_lines_in_a_row(narrow, width):
+    terminal.console.width = width
+    results = tree(sample())
+    bare = [replace(one, audit=None, audit_status="not requested") for one in results.algorithms]
+    verdicts._print_run(replace(results, algorithms=tuple(bare)), False, False)
+    text = re.sub(" +\n", "\n", narrow.getvalue())
+    assert "\n\n\n" not in text[text.index("verdict") :]

@@ -181,7 +181,10 @@ def test_what_is_not_there_is_said_in_a_line(folder, words, message):
 
 
 def test_places_that_hold_no_transcript(folder, tmp_path):
-    assert "holds no transcript" in trace(tmp_path, status=2)
+    assert "no results folder: it has no results.json" in trace(tmp_path, status=2)
+    (tmp_path / "20260101-000000").mkdir()
+    (tmp_path / "20260101-000000" / "results.json").touch()
+    assert "a folder in it: 20260101-000000" in trace(tmp_path, status=2)
     assert "no such file or folder" in trace(tmp_path / "none", status=2)
     printed = trace(folder / "metrics-leaky.parquet", status=2)
     assert "the metrics of a run; its transcript is transcript-leaky.parquet" in printed

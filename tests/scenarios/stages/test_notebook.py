@@ -14,12 +14,16 @@ from netsim.claims import Claim, Clip
 from netsim.errors import PrivacyError, ScenarioError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import subset
+from scenarios.build.experiment import Experiment
 from scenarios.render.page.report import figures
+from scenarios.render.terminal import INTERRUPTED
 from scenarios.results.tree import dumps
 from scenarios.schema import Ring
 from scenarios.schema.load import load_scenario
 from scenarios.schema.own import claiming
+from scenarios.stages import notebook, study
 from tests.scenarios.command import cli
+from tests.scenarios.own_algorithm import MINE
 from tests.scenarios.small import TINY
 
 
@@ -71,7 +75,7 @@ def test_an_object_is_audited(algorithm, claim, verdict):
     shown = found._repr_html_()
     assert verdict in shown
     assert "<theorem>" not in shown  # text is escaped
-    assert f"{type(algorithm).__name__}: {verdict}." in str(found)
+    assert str(found).startswith(f"{type(algorithm).__name__}: {verdict}. {found.audit.reason[:1].upper()}")
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,10 @@ CALLS = {
     "a text to dump": (lambda: scenarios.dump("tiny"), "scenario = 'tiny': is a text; allowed: a Scenario"),
     "a title": (lambda: scenarios.plot(None, tilte="x"), "tilte = 'x': no argument of plot; did you mean 'title'?"),
     "a value without its name": (lambda: Ring(5), "a value without the name of its field; allowed: Ring(agents=…"),
+    "a problem of one's own": (lambda: scenarios.audit(Mine(), problem=1), "docs/audit-your-own.md, In Python"),
+    "a text for a claim": (lambda: scenarios.audit(Mine(), "one"), "claim = 'one': not a claim; allowed: ε, or"),
+    "a field without a value": (lambda: scenarios.audit(Mine(), "agents="), "there is no value after the sign"),
+    "a field that is none": (lambda: scenarios.audit(Mine(), "agnts=3"), "agnts = 3: unknown field"),
     "a setting by name": (
         lambda: scenarios.load(TINY).with_options(options="seed=3"), "with_options(…, 'seed=3'): without a name",
     ),
@@ -217,7 +225,7 @@ class Overflows(Algorithm):
 def test_a_run_that_diverges_names_the_message():
     with pytest.raises(PrivacyError, match=r"'x' in exchange message 1 of .* is of the order of 10¹⁵⁴ or abo"):
         scenarios.audit(Overflows(), 1.0, trials=50)
-    with pytest.raises(PrivacyError, match=r"the run diverges: 'x' in exchange message 1 of agent \d, at t=0 s"):
+    with pytest.raises(PrivacyError, match=r"the code makes NaN: 'x' in exchange message 1 of agent \d, at t=0 s"):
         scenarios.audit(Diverges(), 1.0, trials=50)
 
 
@@ -254,6 +262,34 @@ def test_a_tenth_too_little_is_found_at_a_small_delta_with_500_transcripts(claim
     mu = brentq(lambda mu: gaussian_epsilon(mu, delta) - 2.0, 0.1, 2.0)
     found = scenarios.audit(Composed(scale=4 / mu), (claimed, delta), trials=500, seed=seed)
     assert found.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("arguments", "agents", "links"),
+    [
+        (("agents=4",), 4, 4),
+        ((None, "topology=complete", "agents=4"), 4, 6),
+        (("data={name: synthetic, records: 12, dimension: 2}", "topology=path"), 5, 4),
+        (("data.records=10", "topology.agents=3"), 3, 3),
+    ],
+)
+def test_fields_are_set_by_the_command_s_short_names_and_in_the_claim_s_place(
+    monkeypatch, tmp_path, arguments, agents, links
+):
+    worlds = []
+
+    def stop(experiment, *_):
+        worlds.append(experiment.subjects[0].simulation.topology)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(notebook, "pair_for", stop)
+    with pytest.raises(KeyboardInterrupt):
+        scenarios.audit(Mine(), *arguments)
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.setattr(study, "run_study", lambda scenario, *_, **__: stop(Experiment.of(scenario)))
+    settings = [word for one in ("rounds=2", *arguments) if one for word in ("-o", one)]
+    cli("audit", f"{tmp_path / 'mine.py'}", *settings, ends=INTERRUPTED)
+    assert [(one.agents, one.links) for one in worlds] == 2 * [(agents, links)]
 
 
 @pytest.mark.slow
@@ -386,7 +422,7 @@ class NoNumbers(Mine):
 
 
 def test_messages_that_are_no_numbers_are_named_and_no_trials_advised():
-    with pytest.raises(PrivacyError, match=r"the run diverges: 'g' in exchange message 0 of agent \d, at t=0 s"):
+    with pytest.raises(PrivacyError, match=r"the code makes NaN: 'g' in exchange message 0 of agent \d, at t=0 s"):
         scenarios.audit(NoNumbers(), 1.0, "audit.search=null", trials=50)
 
 

@@ -221,6 +221,22 @@ def test_an_interrupted_sweep_keeps_its_points_and_goes_on(tmp_path, stop):
     assert read(out).num_rows == 12 * 2
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_ctrl_c_while_points_are_checked_says_how_to_go_on(tmp_path, monkeypatch, there):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "_check", stop)
+    (tmp_path / "small.yaml").write_text(SCENARIO)
+    (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\nrepeats: 2\n")
+    out = tmp_path / "out"
+    if there:
+        out.mkdir()
+    kept = "the folder has the points that were done" if there else "no point was run yet"
+    words = [f"Interrupted: {kept}", "Continue with:", f"--out {out} --jobs 1"]
+    cli("sweep", tmp_path / "sweep.yaml", "--out", out, "--jobs", "1", ends=130, stderr=words)
+
+
 def _listening():
     """A child of a shell's background job would ignore it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

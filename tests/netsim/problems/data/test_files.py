@@ -88,6 +88,7 @@ def test_what_does_not_fit_is_named(table: Path, options: dict, field: str, said
     ("content", "said"),
     [
         ("a,b\n", "no record"), ("", "no record"), ("a,b\n1,2\n\n1\n", "line 4 has 1 fields"),
+        ("b\n1\n0\n", "has one column, the label 'b': there is no column of a feature"),
         ("a;b\n1,5;2\n", "delimiter = ',': not what stands between the values of odd.csv; did you mean ';'?"),
         ("a\tb\n1\t2\n", r"did you mean '\\t'"), ("a,b\n1,2\n,1\n", "line 3, column 'a' is missing"),
         ("a,b\n1,2\n\nNA,1\n", "line 4, column 'a' is missing"),
@@ -101,6 +102,14 @@ def test_a_file_that_is_no_table_is_named(tmp_path: Path, content: str, said: st
     path.write_text(content)
     with pytest.raises(ScenarioError, match=said):
         load("csv", path=path)
+
+
+def test_a_name_where_the_first_line_is_of_numbers_asks_whether_it_is_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "bare.csv"
+    path.write_text("0.5,1.5,1\n0.2,0.1,0\n")
+    with pytest.raises(ScenarioError, match="label = 'y': unknown; allowed: header: false where the first line is a"):
+        load("csv", path=path, label="y")
+    assert load("csv", path=path, label=-1, header=False).records == 2
 
 
 def test_a_libsvm_file_is_what_scikit_learn_writes(tmp_path: Path) -> None:
