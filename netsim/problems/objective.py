@@ -108,7 +108,8 @@ def _kept(objective: object, dimension: int, indices: ArrayLike, make: Callable[
     some = np.asarray(indices)
     if some.size * dimension > _SMALL:
         return make()
-    key = some.dtype.str, some.shape, some.tobytes()
+    whole = some.astype(np.int64) if some.dtype.kind in "iu" else some
+    key = whole.dtype.str, whole.shape, whole.tobytes()
     kept = cast("dict[Any, T]", vars(objective).setdefault("_batches", {}))
     if key not in kept:
         if len(kept) == BATCHES:

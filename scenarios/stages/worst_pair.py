@@ -78,7 +78,7 @@ _ENTANGLED = (
 )
 TRANSCRIPTS = 8
 """Transcripts on which a pair that was not searched for is looked at."""
-KEPT = 4
+KEPT = 32
 """Objectives of an agent whose transcripts are kept."""
 
 

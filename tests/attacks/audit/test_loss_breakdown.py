@@ -136,7 +136,9 @@ def test_releases_that_are_only_inside_others_are_on_no_link():
     assert hidden
     assert all(one.links == () for one in hidden)
     assert found.hidden.releases == len(hidden)
-    assert [str(one) for one in hidden] == [f"inside 'sum' of exchange {k} (activation {k + 1})" for k in range(2)]
+    assert [one.place("round") for one in hidden] == [
+        f"inside 'sum' of exchange {k} (round {k + 1})" for k in range(2)
+    ]
     assert all(one.inside.receivers == (0, 2) for one in hidden)
     assert found.hidden.releases + len([w for w in found.where if w.carriers]) == found.total.releases
 

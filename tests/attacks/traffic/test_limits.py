@@ -55,7 +55,7 @@ def test_a_clear_link_tells_times_as_a_sealed_one():
 def test_acknowledgements_of_the_size_of_messages_confuse():
     found, score, _, _ = listened(ROUNDS, ACKNOWLEDGED, header_bytes=0, codec=FixedPoint(26, 10.0))
     # 26 bits by 6 are 20 bytes, as an acknowledgement
-    assert "sizes" in found.activity.refused
+    assert "of 1 size were observed" in found.activity.refused
     assert (score.events_found, score.repeated.estimated, score.computing.estimated) == (0, 0, 0)
 
 

@@ -198,7 +198,6 @@ reproduces:
     ("given", "field"),
     [
         ({"over": "seed"}, "over"), ({"grid": "topology.agents: [4, 6]"}, "over"),
-        ({"grid": "topology.agents: [4, 6, 6]"}, "over"),
         ({"grid": "topology.kind: [ring, star, complete]", "over": "topology.kind"}, "over"),
         ({"grid": "seed: [0, 1, 2]", "over": "seed"}, "over"), ({"of": "B"}, "of"),
         ({"relation": "below_of: B"}, "below_of"), ({"relation": "below_of: A"}, "below_of"),

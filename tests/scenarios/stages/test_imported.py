@@ -319,7 +319,7 @@ FILES = {
         "rows.jsonl", b'{"sender": 1' + b"0" * 400 + b', "receiver": 2}', (), ":1: column 'sender' = 1000"
     ),
     "of objects with a truth value": (
-        "rows.jsonl", b'{"sender": true, "receiver": 2}', (), ":1: column 'sender' = True: no such agent in the"
+        "rows.jsonl", b'{"sender": true, "receiver": 2}', (), ":1: column 'sender' = true: no such agent in the"
     ),
     "of objects with a list of values": (
         "rows.jsonl", b'{"sender": 1, "receiver": 2, "values": [1, 2]}', (), ":1: values = [1, 2]: no object; allowed"

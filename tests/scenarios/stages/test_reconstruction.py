@@ -334,7 +334,7 @@ def test_one_clear_message(old, new, field, value, said):
     [
         ("attack: weak, variant: quiet", "attack: week, variant: quiet",
          "reproduces.checks[0].attack = 'week': no such attack; allowed: strong, weak, straw"),
-        ("y: psnr, attack: weak", "y: psnr", "figures[0].attack = None: needed for what an attack gets"),
+        ("y: psnr, attack: weak", "y: psnr", "figures[0].attack = null: needed for what an attack gets"),
         ("y: psnr, attack: weak", "y: relative_error, attack: weak", "goes with what an attack gets"),
         ('x: "algorithms[1].noise", y: psnr', "x: rounds, y: psnr", "figures[0].y = 'psnr': no curve over rounds"),
     ],
