@@ -594,7 +594,7 @@ def _values(view):
     [
         (["walk", "--student", "ada", "--live"], "is simulated, and in no other way"),
         (["all", "--student", "ada", "--live"], "one challenge at a time"),
-        (["first-flag", "--hint", "--live"], "only of use to make a challenge"),
+        (["first-flag", "--hint", "--live"], "netsim challenge first-flag --student"),
         (["--check", "sheet.json", "--live"], "nothing is played"),
     ],
 )
