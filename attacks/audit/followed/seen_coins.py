@@ -94,7 +94,7 @@ _ALIKE = {"choice": {"size", "replace"}, "integers": {"size", "dtype"}, "permuta
 """Methods that draw every whole number below their argument with the same probability, with these options."""
 
 
-def _of_alike(name: str, where: Sequence[Any], options: Mapping[str, Any]) -> int | None:
+def _of_alike(name: str, where: Sequence[Any], options: Mapping[str, object]) -> int | None:
     """Of how many numbers a method draws, each as likely as any other; None where that is not known."""
     alike = name in _ALIKE and options.keys() <= _ALIKE[name] and len(where) <= (1 if name == "integers" else 3)
     return int(where[0]) if alike and where and type(where[0]) is int else None
