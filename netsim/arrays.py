@@ -48,6 +48,11 @@ class PerAgent(Sequence[Kept]):
         return tuple, (tuple(self),)
 
 
+def evenly(count: int, most: int) -> list[int]:
+    """At most so many of range(count), evenly, the first and the last among them."""
+    return [int(k) for k in np.linspace(0, count - 1, min(count, most)).astype(int)]
+
+
 def frozen(values: ArrayLike, field: str, ndim: int) -> Array:
     """A read-only, contiguous float64 copy with `ndim` axes, none of them empty, all values finite."""
     try:

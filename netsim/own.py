@@ -389,11 +389,10 @@ def _thrown_away(kind: type) -> list[tuple[str, str, int, str]]:
     names of a node."""
     methods = (getattr(value, "__code__", None) for one in kind.__mro__ for value in vars(one).values())
     codes = [one for one in methods if isinstance(one, CodeType) and is_own(one.co_filename)]
-    written = {file: _functions_in(file) for file in {one.co_filename for one in codes}}
     return [
         (code.co_name, code.co_filename, *call)
         for code in codes
-        for function in written[code.co_filename].get((code.co_name, code.co_firstlineno), [])
+        for function in functions_of(code)
         for call in _bare_calls(function)
     ]
 
@@ -404,18 +403,27 @@ def text_of(file: str) -> str:
     return "".join(linecache.getlines(file))
 
 
-def _functions_in(file: str) -> dict[tuple[str, int], list[ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Functions of a file by name and first line (that of a decorator, where there is one)."""
-    found: dict[tuple[str, int], list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions_of(code: CodeType) -> list[_Function]:
+    """The function that code is of, in its file as it is now; several where no line tells them apart."""
+    return _functions_in(text_of(code.co_filename)).get((code.co_name, code.co_firstlineno), [])
+
+
+@cache
+def _functions_in(text: str) -> dict[tuple[str, int], list[_Function]]:
+    """Functions of the text of a file by name and first line (that of a decorator, where there is one)."""
+    found: dict[tuple[str, int], list[_Function]] = {}
     with suppress(SyntaxError):
-        for one in ast.walk(ast.parse(text_of(file))):
+        for one in ast.walk(ast.parse(text)):
             if isinstance(one, FUNCTIONS):
                 first = min((by.lineno for by in one.decorator_list), default=one.lineno)
                 found.setdefault((one.name, first), []).append(one)
     return found
 
 
-def _bare_calls(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[int, str]]:
+def _bare_calls(function: _Function) -> Iterator[tuple[int, str]]:
     """Line and name of each such call, or private name, of an argument that is a node by its name or annotation."""
     given = [(one.arg, "" if one.annotation is None else ast.unparse(one.annotation)) for one in function.args.args]
     nodes = {name for name, kind in given if name == "node" or "Node" in kind}

@@ -294,7 +294,7 @@ def audit(
     Where nothing refutes the claim a bound over all pairs of its adjacency is looked for (`attacks.audit.proof`);
     `convexity` is the least eigenvalue that a Hessian of any of them may have, None: not known. Where the claim is
     about other agents, too, `doors` has the bounds at theirs, and all have to be within the claim. `step`: what the
-    algorithm counts (`Algorithm.unit`).
+    algorithm counts (`Stopping.unit`).
 
     Raises `PrivacyError` if a self-check fails: then there is no verdict; for `train` with `stop`; and without a
     claim, which is the value of `Algorithm.claim` where nothing is claimed.

@@ -34,7 +34,7 @@ from scipy import special
 from threadpoolctl import threadpool_limits
 
 from netsim.adversary import AdversaryView
-from netsim.arrays import Array
+from netsim.arrays import Array, evenly
 from netsim.errors import AttackError
 from netsim.transcript.message import EVERYBODY
 
@@ -74,8 +74,7 @@ class _Columns:
             if not np.array_equal(column, np.broadcast_to(column[:1], column.shape), equal_nan=True):
                 kept.setdefault(np.ascontiguousarray(column).tobytes(), k)
         distinct = list(kept.values())
-        places: list[int] = np.linspace(0, len(distinct) - 1, min(MOST, len(distinct))).astype(int).tolist()
-        chosen = [distinct[k] for k in places]
+        chosen = [distinct[k] for k in evenly(len(distinct), MOST)]
         part = values[:, chosen]
         gaps = tuple(k for k in range(len(chosen)) if bool(np.isnan(part[:, k]).any()))
         center, spread = _scale(part)

@@ -30,7 +30,7 @@ from attacks.audit.loss.release_cost import PURE, UNBOUNDED, laws_with_cost
 from attacks.estimates import GradientEstimate
 from attacks.replay import Hypothesis, replay
 from netsim.adversary import AdversaryView
-from netsim.arrays import Array
+from netsim.arrays import Array, evenly
 from netsim.claims import Adjacency, Norm, length
 from netsim.errors import PrivacyError, StalledError
 from netsim.interrupts import stopped_once
@@ -329,7 +329,7 @@ def observed(sample: Sample, agent: int, true: Hypothesis) -> Array:
     watching = _Watching(true, [])
     replay(sample.view, agent, watching, sample.coins(), sample.releases, sample.dither)
     seen = watching.points
-    chosen = sorted({int(t) for t in np.linspace(0, len(seen) - 1, min(len(seen), POINTS))})
+    chosen = evenly(len(seen), POINTS)
     points = [seen[t][k % len(seen[t])] for k, t in enumerate(chosen)]
     finite = [point for point in points if np.isfinite(point).all()]
     return np.array(finite, dtype=np.float64).reshape(len(finite), sample.view.public.dimension)

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import expit
 
 from attacks.audit.pair import Candidate, Direction, families, near, scaled
-from netsim.arrays import Array
+from netsim.arrays import Array, evenly
 from netsim.claims import Norm, length
 from netsim.problems import Bent, Objective, Problem, Tilted
 from scenarios.build.problem import AnyLogistic, farthest, in_words
@@ -52,7 +52,7 @@ def _few(points: Array, dimension: int) -> Array:
     if not len(points):
         return np.zeros((1, dimension))
     most = max(1, COORDINATES // dimension)
-    return points[sorted({int(k) for k in np.linspace(0, len(points) - 1, min(len(points), most))})]
+    return points[evenly(len(points), most)]
 
 
 def _weights(signed: Array, points: Array) -> Array:

@@ -279,11 +279,6 @@ def rows(entries: Sequence[AlgorithmResult]) -> list[Row]:
     return found
 
 
-def evenly(length: int) -> list[int]:
-    """At most `CURVE_POINTS` indices from first to last, evenly spaced."""
-    return [int(k) for k in np.unique(np.linspace(0, length - 1, min(length, CURVE_POINTS)).astype(int))]
-
-
 def thinned(length: int, most: int) -> NDArray[np.intp]:
     """At most so many indices from first to last: evenly spaced, and some of them as on a logarithmic axis."""
     if length <= most:

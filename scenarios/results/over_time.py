@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from attacks.audit.audit import AuditResult
 from attacks.audit.verdict import VACUOUS_ABOVE, exceeds
 from netsim.algorithms.algorithm import InRounds
-from netsim.arrays import Array
+from netsim.arrays import Array, evenly
 from netsim.claims import Adjacency, Claim
 from netsim.metrics import Measures
 from netsim.simulation import Run, Simulation
 from scenarios.results.base import Counts
 from scenarios.results.budgets import Budget, OverTime
-from scenarios.results.curves import FIRST_REPLICAS, evenly, thinned
+from scenarios.results.curves import CURVE_POINTS, FIRST_REPLICAS, thinned
 from scenarios.results.run import Convergence, ExactNumbers, MeasureResults, ToAccuracy
 from scenarios.schema import Scenario
 from scenarios.schema.checks import ClaimedAfter, MeasureSpec, VacuousFrom
@@ -52,7 +52,7 @@ def convergence(run: Run) -> Convergence:
         return Convergence(unit=unit, count=(), median=(), low=(), high=(), final=None, finals=(), replicas=0)
     with np.errstate(invalid="ignore"):  # of a run that diverged: ∞ − ∞
         low, median, high = np.quantile(errors, (0.05, 0.5, 0.95), axis=1)
-    chosen = evenly(len(errors))
+    chosen = evenly(len(errors), CURVE_POINTS)
     return Convergence(
         unit=unit,
         count=tuple(k + 1 for k in chosen),
@@ -233,6 +233,4 @@ def _exceeds(levels: dict[int, tuple[float, float]], claimed: Callable[[int], fl
 
 def _thinned(values: list[int]) -> list[int]:
     """At most `_POINTS` of them, from the first to the last."""
-    if len(values) <= _POINTS:
-        return values
-    return [values[int(k)] for k in np.unique(np.linspace(0, len(values) - 1, _POINTS).astype(int))]
+    return [values[k] for k in evenly(len(values), _POINTS)]

@@ -108,8 +108,9 @@ class Model(BaseModel, metaclass=_DeclaredModel):
 
 
 def _each_once(values: list[Any]) -> list[Any]:
+    places: dict[str, int] = {}
     for k, value in enumerate(values):
-        if (first := [*map(_as_number, values)].index(_as_number(value))) < k:
+        if (first := places.setdefault(_as_number(value), k)) < k:
             words = {"problem": f"there twice: it is entry {first}, too", "allowed": "each value once", "entry": k}
             raise PydanticCustomError("twice", "{problem}", words)
     return values

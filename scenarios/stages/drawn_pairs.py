@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 from attacks.audit.loss.comparison import Reproduced, Sample
 from attacks.audit.pair import FIRST_CHUNK, scaled
 from attacks.replay import Release
-from netsim.arrays import Array, Mask
+from netsim.arrays import Array, Mask, evenly
 from netsim.claims import Norm
 from netsim.errors import NetsimError
 from netsim.mechanisms import Gaussian
@@ -227,8 +227,8 @@ class Rows:
 
     @property
     def apart(self) -> "tuple[Apart, ...]":
-        """The two objectives that are farthest apart; and the two of those that turn nowhere. None where of no two it
-        is known how far they are apart."""
+        """The two objectives that are farthest apart; and the two of those that turn nowhere. Empty where of no two
+        it is known how far they are apart."""
         found = list[Apart]()
         for some in (self._known, self._known & (self.curvatures == 0)):
             rows = np.flatnonzero(some)
@@ -283,7 +283,7 @@ class EachRecord(Rows):
             return None
         own = simulation.problem.objectives[agent]
         d, unit = own.dimension, _unit(own)
-        directions = np.concatenate([_even(d)[None], np.eye(d)[np.linspace(0, d - 1, min(d, TURNED), dtype=int)]])
+        directions = np.concatenate([_even(d)[None], np.eye(d)[evenly(d, TURNED)]])
         for share in NEARER:
             ways = np.concatenate([size * unit * directions for size in (share * _OFF, 1.0)])
             ways = ways[: max(2, TOGETHER // (2 * len(records)))]

@@ -15,6 +15,7 @@ from attacks.score import GradientScore, computing_times, score_gradients, score
 from attacks.score.inference import Covered
 from attacks.traffic import Amount, analysed
 from netsim.adversary import Adversary, AdversaryView
+from netsim.arrays import evenly
 from netsim.errors import AttackError
 from netsim.simulation import Run
 from netsim.topology import Topology
@@ -22,7 +23,7 @@ from netsim.transcript.packet_log import LinkCount, PacketLog
 from scenarios.build.experiment import Experiment
 from scenarios.results.attacks import GradientResult, Gradients, GradientScores, ImageResult, Images, Leakage
 from scenarios.results.base import Edge, Refused, taken
-from scenarios.results.curves import FIRST_REPLICAS, evenly
+from scenarios.results.curves import CURVE_POINTS, FIRST_REPLICAS
 from scenarios.results.traffic import Amount as Ends
 from scenarios.results.traffic import IntervalScore, Traffic, TrafficResult
 
@@ -60,7 +61,7 @@ def gradient_scores(score: GradientScore) -> GradientScores:
         worst=score.worst if known else None,
         median=score.median if known else None,
         baseline=score.baseline if known else None,
-        curve=tuple(curve[evenly(len(curve))].tolist()) if curve.size else (),
+        curve=tuple(curve[evenly(len(curve), CURVE_POINTS)].tolist()) if curve.size else (),
         by_replica=tuple(np.median(score.errors, axis=0)[:FIRST_REPLICAS].tolist()) if known else (),
     )
 
@@ -75,7 +76,7 @@ def leakage_of(score: GradientScore, topology: Topology, adversary: Adversary, o
     near = {*adversary.doors, *ends}
     made = np.bincount(np.array(score.agents, dtype=np.int64), minlength=len(score.hidden))
     made += np.array(score.hidden, dtype=np.int64)  # queries of each agent
-    kept = evenly(int(np.max(made, initial=0))) if np.any(made) else []
+    kept = evenly(int(np.max(made, initial=0)), CURVE_POINTS) if np.any(made) else []
     agents, queries = np.array(score.agents, dtype=np.int64), np.array(score.queries, dtype=np.int64)
     rows = [np.flatnonzero(queries == k) for k in kept]
     bands: list[list[float | None]] = [

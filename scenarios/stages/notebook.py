@@ -157,9 +157,10 @@ def audit_own(
         scenario = validated(Scenario, tree, "")
     with as_arguments():
         settings = [setting_of(option) for option in options]
-    written = [f"{field}={json.dumps(value)}" for field, value in (in_full(*one) for one in settings)]
-    same = [in_full(*one) == one for one in settings]
-    scenario = scenario.with_options(*(a if kept else b for a, b, kept in zip(options, written, same, strict=True)))
+    for k, one in enumerate(settings):
+        if (full := in_full(*one)) != one:
+            options = (*options[:k], f"{full[0]}={json.dumps(full[1])}", *options[k + 1 :])
+    scenario = scenario.with_options(*options)
     if (spec := scenario.audit) is None:
         raise ScenarioError(
             "audit", None, "is what is to be done here", "no option, or a field of it: 'audit.agent=1'"

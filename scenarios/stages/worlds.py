@@ -27,6 +27,7 @@ from attacks.audit.views import SimulateViews, View, ViewsResult, audit_views
 from attacks.inference import infer
 from attacks.replay import Hypothesis
 from netsim.adversary import Adversary, AdversaryView, Around
+from netsim.arrays import evenly
 from netsim.claims import Adjacency, Claim
 from netsim.codecs import Dither
 from netsim.errors import PrivacyError
@@ -191,10 +192,9 @@ def agents_of(simulation: Simulation, chosen: int | None) -> list[int]:
     for i in lasting:
         kinds.setdefault(np.sort(np.round(topology.row(i), 12)).tobytes(), i)
     several = list(kinds.values())
-    first = [several[k] for k in sorted({int(k) for k in np.linspace(0, len(several) - 1, AGENTS)})]
+    first = [several[k] for k in evenly(len(several), AGENTS)]
     others = [i for i in lasting if i not in first]
-    spread = sorted({int(k) for k in np.linspace(0, len(others) - 1, BRIEFLY - AGENTS)})
-    return (first + [others[k] for k in spread])[:BRIEFLY]
+    return (first + [others[k] for k in evenly(len(others), BRIEFLY - AGENTS)])[:BRIEFLY]
 
 
 def bound_of(

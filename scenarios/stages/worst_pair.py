@@ -37,7 +37,7 @@ from attacks.audit.pair import (
     worst,
 )
 from attacks.audit.verdict import ROUNDING
-from netsim.arrays import Array
+from netsim.arrays import Array, evenly
 from netsim.claims import BY_HAND, Adjacency, Claim, Norm
 from netsim.errors import NetsimError, ScenarioError, StalledError
 from netsim.problems import Bent, Objective, Sampled, Tilted
@@ -358,13 +358,8 @@ def _one_of_each(batches: Sequence[tuple[int, ...]], most: int) -> list[int]:
     kinds = list({tuple(where): record for record, where in reversed(places.items())}.values())[::-1]
     firsts = set(kinds)
     others = [record for record in places if record not in firsts]
-    first = _spread(kinds, most)
-    return first + _spread(others, most - len(first))
-
-
-def _spread(some: Sequence[int], most: int) -> list[int]:
-    """At most so many, evenly."""
-    return [some[k] for k in sorted({int(k) for k in np.linspace(0, len(some) - 1, min(len(some), most))})]
+    first = [kinds[k] for k in evenly(len(kinds), most)]
+    return first + [others[k] for k in evenly(len(others), most - len(first))]
 
 
 @dataclass(frozen=True)
@@ -567,8 +562,7 @@ class _Search:
 
     def _directions(self, norm: Norm, gradient: Array) -> list[Direction]:
         dimension = self.own.dimension
-        coordinates = np.linspace(0, dimension - 1, min(dimension, COORDINATES), dtype=int).tolist()
-        found = [Direction(f"coordinate {k}", np.eye(dimension)[k]) for k in coordinates]
+        found = [Direction(f"coordinate {k}", np.eye(dimension)[k]) for k in evenly(dimension, COORDINATES)]
         if dimension > 1:
             found.insert(1, Direction("all coordinates alike", scaled(np.ones(dimension), norm)))
         noise = least_noise(self.subject.simulation, self.agent)

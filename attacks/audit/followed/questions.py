@@ -18,7 +18,7 @@ import numpy as np
 
 from attacks.audit.followed import arrays, rules
 from attacks.audit.followed.arrays import Followed
-from netsim.own import text_of
+from netsim.own import functions_of
 
 NOWHERE = object()
 """What a name is that is not found."""
@@ -180,27 +180,19 @@ class _Names(NamedTuple):
     f_locals: dict[str, object] = {}  # noqa: RUF012
 
 
-@cache
-def _functions(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
-    """Functions of the text of a file without decorators, by name and first line."""
-    try:
-        nodes = list(ast.walk(ast.parse(text)))
-    except SyntaxError:
-        return {}
-    plain = (one for one in nodes if isinstance(one, ast.FunctionDef) and not one.decorator_list)
-    return {(one.name, one.lineno): one for one in plain}
-
-
 def answers(function: Any) -> bool:
     """Whether a function does no more than to answer a question about plain values: it returns one expression, which
     calls none of somebody's own."""
     if type(function) is not FunctionType or function.__closure__ or function.__kwdefaults__:
         return False
     code = function.__code__
-    node = _functions(text_of(code.co_filename)).get((code.co_name, code.co_firstlineno))
-    if node is None or not is_plain(function.__defaults__ or ()) or type(function.__globals__) is not dict:
+    match functions_of(code):
+        case [ast.FunctionDef(body=[*before, last], decorator_list=[])]:
+            pass
+        case _:
+            return False
+    if not is_plain(function.__defaults__ or ()) or type(function.__globals__) is not dict:
         return False
-    *before, last = node.body
     said = all(isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) for one in before)
     if not said or not isinstance(last, ast.Return) or last.value is None or code.co_flags & _UNKNOWN:
         return False

@@ -38,7 +38,7 @@ from attacks.replay.coins import (
 )
 from attacks.replay.recorded import RecordedNode, Recording
 from netsim.adversary import AdversaryView
-from netsim.arrays import Array
+from netsim.arrays import Array, evenly
 from netsim.errors import AttackError, NetsimError
 from netsim.mechanisms import Gaussian, Mechanism
 from netsim.node import own_share
@@ -234,7 +234,7 @@ def read_by(view: AdversaryView, agents: Sequence[int]) -> tuple[ReadLine, ...]:
     """Lines that read at the doors of these agents, all of which the view has; and private coins that decide what is
     sent, or that have too many ways to fall for that to be known."""
     found = set[ReadLine]()
-    for k in sorted({int(k) for k in np.linspace(0, len(agents) - 1, AGENTS)}):
+    for k in evenly(len(agents), AGENTS):
         door = Recording(view.public, agents[k], view.at_node(agents[k]), view.replicas, np.random.default_rng(0))
         try:
             some = [each for _, each in every(partial(_at, door), HISTORIES)]
@@ -269,8 +269,8 @@ def not_all_audited(found: Sequence[ReadLine]) -> str:
     coins = any("coins" in one.code for one in found)
     if coins:
         remedies += (
-            " Hand on what coins draw as it is, as a receiver or a batch (`batch`, `[k]`, `[int(k)]`); or audit so "
-            f"few rounds or records that coins have {HISTORIES} histories at most, all of which are read."
+            " Hand on what coins draw as it is, as a receiver or a whole batch; or audit so few rounds or records "
+            f"that coins have {HISTORIES} histories at most, all of which are read."
         )
     return (
         "Its code decides by what is private or was seen, and what it does at other values is not audited: "
