@@ -8,7 +8,7 @@ from scenarios.files.folders import PAGE, RESULTS
 from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, REFUTED, UNDECIDED
 from scenarios.results import findings
 from scenarios.results.attacks import Membership, Property
-from scenarios.results.audit import AuditRefused, AuditResult, EpsilonInterval, OtherAudit
+from scenarios.results.audit import AuditRefused, AuditResult, EpsilonInterval, NoWitness, OtherAudit
 from scenarios.results.base import Result, Setting, Status, Verdict, taken
 from scenarios.results.findings import Entry
 from scenarios.results.reproduction import Reproduction
@@ -101,6 +101,8 @@ class _Algorithm(Result):
     """The property game, as in results.json."""
     witness: str | None
     """Path of the witness; null where there is none."""
+    no_witness: NoWitness | None = None
+    """Why a claim that does not hold has none; else null."""
     folder: str
     """Folder of its run."""
     report: str
@@ -261,7 +263,8 @@ def _algorithm(entry: Entry, folder: Path, variant: str | None = None) -> _Algor
     if isinstance(entry.audit, AuditResult | AuditRefused):
         found |= {name: getattr(entry.audit, name) for name in ("joint_confidence", "earlier", "later")}
     if full is not None:
-        found |= {name: getattr(full, name) for name in ("pair", "change_used", "proven_share", "first_violation")}
+        own = ("pair", "change_used", "proven_share", "first_violation", "no_witness")
+        found |= {name: getattr(full, name) for name in own}
         found |= {name: getattr(full.claim, name) for name in ("adjacency", "norm", "gradient_change")}
     return taken(
         _Algorithm,

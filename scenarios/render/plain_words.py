@@ -114,6 +114,7 @@ def why(results: Results, entry: AlgorithmResult) -> str:
         parts.append(f"It is exceeded {moment(over, over.exceeds_from, 'from {} on')}.")
     if audit.sequential_test.stopped and spec is not None:
         parts.append(f"The audit ended after {audit.trials:,} of {spec.trials:,} transcripts: refuted.")
+    parts += [audit.no_witness.sentence] if audit.no_witness else []
     parts += [audit.besides] if audit.besides else []
     return " ".join(parts)
 

@@ -187,6 +187,41 @@ class AuditRefused(_Repeated):
     """The confidence that it was made at."""
 
 
+NoWitnessCause = Literal[
+    "active adversary", "narrower listener", "private coins", "one loses too little", "no number claimed",
+    "shared seeds", "set too large", "cannot be kept",
+]  # fmt: skip
+
+
+class NoWitness(Result):
+    """Why a claim that does not hold has no witness file."""
+
+    cause: NoWitnessCause
+    """The reason as a word."""
+    sentence: str
+    """The reason in a sentence."""
+
+    @classmethod
+    def of(cls, cause: NoWitnessCause) -> "NoWitness":
+        return cls(cause=cause, sentence=f"There is no witness file: {_NO_WITNESS[cause]}.")
+
+
+_NO_WITNESS: dict[NoWitnessCause, str] = {
+    "active adversary": "an active adversary interfered, and no claim is about such a run",
+    "narrower listener": "the claim is about listeners who see less than a witness holds, which is all that passes "
+    "the agent's door",
+    "private coins": "it is shown over all tosses of the agent's private coins, and a transcript is of one toss",
+    "one loses too little": "no transcript drawn loses more than the claim by itself; it is all of them together, or "
+    "the law of their noise, that shows it",
+    "no number claimed": "nothing is claimed that a set of transcripts could be held against",
+    "shared seeds": "the listener knows seeds of the noise, which no witness holds",
+    "set too large": "at δ > 0 it takes a set of transcripts, and none that is small enough for a file refutes the "
+    "claim by itself",
+    "cannot be kept": "at δ > 0 it takes a set of transcripts, and none can be kept where each has coins of its own "
+    "or a codec changes what is sent",
+}
+
+
 class Game(Result):
     """A distinguishing game of fixed size."""
 
@@ -429,6 +464,9 @@ class AuditResult(_Repeated, Shown):
     """The search for the pair; null without `audit.search`."""
     witness: str | None = None
     """File of the witness in the folder, or null."""
+    no_witness: NoWitness | None = None
+    """Why a claim that does not hold has none; null where there is one, where nothing is broken, and in results of
+    earlier versions."""
     bound: Bound | None = None
     """ε over all pairs of the adjacency, the highest of all agents that were looked at where none is named; null
     where the claim is vacuous or undefined, something is unprotected, or a condition fails. Of a refuted claim it is

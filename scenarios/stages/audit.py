@@ -126,7 +126,11 @@ class Judge:
         proof = witnesses.Audited(options.pair, options.claim, activations, found.witness)
         path = witnesses.file_of(self.folder, entry.slug + self.draft)
         saved = witnesses.save(path, self.experiment, subject, proof)
-        audit = replace(audit_result(found), search=search, witness=None if saved is None else saved.name)
+        audit = replace(audit_result(found), search=search)
+        if isinstance(saved, Path):
+            audit = replace(audit, witness=saved.name)
+        elif audit.verdict in BROKEN:
+            audit = replace(audit, no_witness=saved)
         return replace(entry, over_time=curves, audit=audit, audit_status=DONE)
 
     def looked(self, entry: AlgorithmResult, options: AuditOptions) -> AlgorithmResult:

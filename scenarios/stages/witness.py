@@ -36,6 +36,7 @@ from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.problem import change_of, changed, check_adjacent
 from scenarios.files.folders import whole
 from scenarios.files.mistakes import RENAMED
+from scenarios.results.audit import NoWitness, NoWitnessCause
 from scenarios.results.findings import capitalized
 from scenarios.results.header import versions
 from scenarios.results.numbers import plural, show, show_epsilon
@@ -70,27 +71,27 @@ def file_of(folder: Path, slug: str) -> Path:
     return folder / f"witness-{slug}.json"
 
 
-def save(path: Path, experiment: Experiment, subject: Subject, audited: Audited) -> Path | None:
-    """Write the witness that an audit found; what a former run left there is removed.
+def save(path: Path, experiment: Experiment, subject: Subject, audited: Audited) -> Path | NoWitness:
+    """Write the witness that an audit found, or say why there is none; what a former run left there is removed.
 
-    At δ > 0, where no transcript refutes, it is a set of transcripts. None, and no file, where the audit found none;
-    where nothing is shown (no small set does; Gaussian noise refutes δ = 0 by its law, whatever was drawn); where
-    there was an active adversary: no claim is about one; and where the claim's listeners see less than the door, for
-    which a witness is.
+    At δ > 0, where no transcript refutes, it is a set of transcripts. Gaussian noise refutes δ = 0 by its law,
+    whatever was drawn.
     """
     path.unlink(missing_ok=True)
     simulation = subject.simulation
-    if audited.where is None or as_its_claim_sees(simulation, audited.pair.agent) is not simulation:
-        return None
     if experiment.scenario.active_adversaries:
-        return None
+        return NoWitness.of("active adversary")
+    if as_its_claim_sees(simulation, audited.pair.agent) is not simulation:
+        return NoWitness.of("narrower listener")
+    if audited.where is None:
+        return NoWitness.of("private coins")
     made, shown = make(experiment, subject, audited, audited.where)
-    if shown is None and audited.claim.delta > 0:
+    if shown is None:
+        if audited.claim.delta == 0:
+            return NoWitness.of("one loses too little")
         made = make_set(experiment, subject, audited)
-    elif shown is None:
-        return None
-    if made is None:
-        return None
+    if isinstance(made, NoWitness):
+        return made
     with whole(path) as draft:
         draft.write_text(made.text(), encoding="utf-8")
     return path
@@ -106,22 +107,25 @@ def make(
     return _file(experiment, subject, audited, where, recorded, account, says), account.proves(audited.claim)
 
 
-def make_set(experiment: Experiment, subject: Subject, audited: Audited) -> WitnessFile | None:
-    """The file of the smallest set of transcripts that refutes a claim at δ > 0; None where there is none.
+def make_set(experiment: Experiment, subject: Subject, audited: Audited) -> WitnessFile | NoWitness:
+    """The file of the smallest set of transcripts that refutes a claim at δ > 0, or why there is none.
 
-    Transcripts of a chunk have one toss of the coins and of the network: the set is of these routes and delays. None,
-    too, for a codec that changes what is sent, for coins that each transcript has of its own, and where the listener
-    knows seeds of noise: no file holds such a set.
+    Transcripts of a chunk have one toss of the coins and of the network: the set is of these routes and delays. No
+    file holds a set where a codec changes what is sent, where each transcript has coins of its own, or where the
+    listener knows seeds of noise.
     """
     pair, claim, spec = audited.pair, audited.claim, experiment.scenario.audit
     assert spec is not None
     if claim.epsilon is None or claim.failed_conditions or not claim.delta < 1:
-        return None
+        return NoWitness.of("no number claimed")
     simulate = _simulator(experiment, subject, pair, claim.delta)
     looks, found = _looks(subject, audited.activations), list[tuple[int, Cut, Place]]()
+    cause: NoWitnessCause = "set too large"
     for world, chunk in product((0, 1), (0, TILTED)):
         sample = simulate(world, chunk)
-        if sample.view.shared or (chunk == TILTED and sample.tilting is None):
+        if sample.view.shared:
+            return NoWitness.of("shared seeds")
+        if chunk == TILTED and sample.tilting is None:
             continue
         explained = compare_worlds(sample, pair.agent, pair.hypotheses[world], pair.hypotheses[1 - world])
         numbers = numbers_until(sample, pair.agent)
@@ -133,6 +137,7 @@ def make_set(experiment: Experiment, subject: Subject, audited: Audited) -> Witn
         try:
             evidence, packed = _evidence(chosen, public, pair, where.world), chosen.as_plain()
         except NetsimError:
+            cause = "cannot be kept"
             continue
         lower = evidence.lower(claim.delta, looks, spec.confidence)
         if not exceeds(lower, claim.epsilon):
@@ -147,7 +152,7 @@ def make_set(experiment: Experiment, subject: Subject, audited: Audited) -> Witn
         says = _by_set(cut.transcripts, lower, claim, spec.confidence)
         made = _file(experiment, subject, audited, where, chosen.transcripts[0], evidence.first, says)
         return made.model_copy(update={"sample": sample}).sealed()
-    return None
+    return NoWitness.of(cause)
 
 
 def _looks(subject: Subject, activations: int) -> int:

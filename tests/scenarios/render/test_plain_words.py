@@ -4,16 +4,17 @@ import io
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from attacks.audit.verdict import BROKEN, cause, judge
 from netsim.claims import BY_HAND
+from scenarios.cli import json_output
 from scenarios.render import plain_words, sentences, terminal, verdicts
 from scenarios.render.page.report import page
 from scenarios.results import findings
-from scenarios.results.audit import AuditResult, change_option
+from scenarios.results.audit import AuditResult, NoWitness, NoWitnessCause, change_option
 from scenarios.results.base import Refused
 from tests.scenarios.filled import filled, tree
 from tests.scenarios.render.page.test_report import Page, alone, sample
@@ -273,6 +274,17 @@ def test_noise_of_another_norm_is_named_where_a_claim_is_false(verdict, laws, no
     why = plain_words.why(results, results.algorithms[0])
     assert ("noise protects changes" in why) is bool(said)
     assert said in why
+
+
+@pytest.mark.parametrize("cause", get_args(NoWitnessCause))
+def test_a_broken_claim_without_a_witness_says_why(cause):
+    """In the terminal, on the page and as JSON, in one sentence."""
+    none = NoWitness.of(cause)
+    results = of_verdict("refuted", witness=None, no_witness={"cause": cause, "sentence": none.sentence})
+    assert re.fullmatch(r"There is no witness file: [^.]+\.", none.sentence)
+    assert none.sentence in plain_words.why(results, results.algorithms[0])
+    assert Page(page(results)).text.count(none.sentence) == 2  # the card, and the evidence
+    assert json_output.document(results, Path("out")).algorithms[0].no_witness == none
 
 
 @pytest.mark.parametrize("clipped", [True, False])

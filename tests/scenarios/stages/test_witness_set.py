@@ -270,7 +270,9 @@ def test_the_seed_draws_it_again_and_no_other_set(folder, tree):
 
 def test_a_claim_that_holds_has_no_set():
     """EXTRA, with the same accounting, on the same pair."""
-    assert make_set(*found(GAUSSIAN.replace("kind: nids", "kind: extra"))) is None
+    none = make_set(*found(GAUSSIAN.replace("kind: nids", "kind: extra")))
+    assert none.cause == "set too large"
+    assert none.sentence.startswith("There is no witness file: at δ > 0 it takes a set of transcripts")
 
 
 def test_a_set_pays_for_every_look():
