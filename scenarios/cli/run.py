@@ -295,6 +295,11 @@ def _sweep(
     for one in [one for one in found.results if one.point in found.failed][:MOST]:
         problems.print(f"[bold red]point {one.point} failed[/]: {escape(str(one.error))}", highlight=False)
     if found.there:
+        from scenarios.render.page.sweep import unchanging
+        from scenarios.sweep.folder import swept
+
+        for words in unchanging(swept(folder)):
+            terminal.line(words)
         console.print(f"\nTable: [bold]{escape(str(folder / SWEPT))}[/]", soft_wrap=True)
         console.print(
             f"Page:  {escape(terminal.program())} report {escape(shlex.quote(str(folder)))}",
@@ -335,7 +340,7 @@ def _client(address: str) -> Any:
 
 
 def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str]) -> None:
-    from scenarios.render.terminal import Column, leaves, stacked
+    from scenarios.render.terminal import Column, have_room, leaves, stacked
     from scenarios.results.numbers import MISSING, setting, show, show_epsilon
 
     ordered = sorted(found.results, key=lambda one: one.point)
@@ -359,11 +364,14 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
             numbers = all(isinstance(row.get(name), int | float | None) for row in own)
             return Column(head, [cell(row.get(name), name) for row in own], right=numbers, **how)
 
-        columns = [
-            column("point", "point", whole=True),
-            *(column(name, head) for name, head in heads),
-            *(column(name, HEADS[name], whole=True) for name in shown),
-        ]
+        first, varied_ones = column("point", "point", whole=True), [column(name, head) for name, head in heads]
+        measured = {name: column(name, HEADS[name], whole=True) for name in shown}
+        columns = [first, *varied_ones, *measured.values()]
+        if "verdict" in measured and not have_room(columns, console):  # it stays beside the fields
+            verdict = measured.pop("verdict")
+            beside = [*varied_ones, verdict]
+            beside = beside if have_room([first, *beside], console) else [verdict, *varied_ones]
+            columns = [first, *beside, *measured.values()]
         if len(several) > 1:
             terminal.line(str(algorithm), style="bold")
         for table in stacked(columns, console):

@@ -134,6 +134,26 @@ def constant(table: SweptTable) -> list[str]:
     return found
 
 
+def unchanging(table: SweptTable) -> list[str]:
+    """A sentence for each field that takes several values and changes no quantity and no verdict, all else being the
+    same. Nothing is said of a field of which no two points can be compared."""
+    idle = [table.word(name) for name in table.varied if _idle(table, name)]
+    return [f"{word} changes nothing: all else being the same, so is every number and verdict." for word in idle]
+
+
+def _idle(table: SweptTable, name: str) -> bool:
+    others = [one for one in (*table.fields, "seed", "algorithm") if one != name]
+    found: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    at: dict[tuple[str, ...], set[object]] = {}
+    for row in table.rows:
+        if row.get("error") is None:
+            place = tuple(repr(row.get(one)) for one in others)
+            found.setdefault(place, set()).add(tuple(repr(row.get(one)) for one in ("verdict", *_COLUMNS)))
+            at.setdefault(place, set()).add(_key(row.get(name)))
+    compared = [place for place, values in at.items() if len(values) > 1]
+    return bool(compared) and all(len(found[place]) == 1 for place in compared)
+
+
 def _each(table: SweptTable, quantity: str) -> dict[object, set[float]]:
     """The different numbers of each algorithm."""
     found: dict[object, set[float]] = {}
@@ -168,6 +188,7 @@ def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) 
             more=max(0, len(table.rows) - _ROWS),
             command=table.command,
             constant=constant(table),
+            unchanging=unchanging(table),
             version=table.version,
         )
     )

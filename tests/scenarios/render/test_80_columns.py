@@ -17,6 +17,8 @@ from scenarios.render.progress import Bars
 from scenarios.render.terminal import leaves
 from scenarios.results.audit import EpsilonExact
 from scenarios.results.tree import AlgorithmSummary, VariantResult
+from scenarios.sweep.folder import PointResult
+from scenarios.sweep.run import SweepReport
 from tests.scenarios.command import cli
 from tests.scenarios.filled import filled, tree
 from tests.scenarios.render.page.test_report import sample
@@ -248,6 +250,28 @@ def test_a_list_of_a_command_is_whole_in_40_columns(command):
     assert max(len(line) for line in text.splitlines() if line.startswith(" ")) <= 40
     assert command != ["challenge"] or "    level 1: Agents without noise" in text.splitlines()
     assert command != ["list", "faults"] or "    is drawn in: one scalar leaves d − 1" in text.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("width", "first"),
+    [
+        (40, ["point", "loss", "scale", "verdict"]),
+        (28, ["point", "verdict", "loss"]),
+        (120, ["point", "loss", "scale", "final error", "ε claimed", "verdict"]),
+    ],
+)
+def test_a_verdict_of_a_sweep_stands_beside_its_fields(monkeypatch, width, first):
+    """Where one table has not room for all columns, its first one has it."""
+    results = [
+        PointResult({"links.loss": k / 10, "codec.scale": k}, k, 0, "complete", None,
+                    ({"algorithm": "mine", "final_error": 0.1, "epsilon_claimed": 1.0, "verdict": "refuted"},))
+        for k in range(3)
+    ]  # fmt: skip
+    out = io.StringIO()
+    monkeypatch.setattr(command, "console", type(terminal.console)(file=out, width=width))
+    command._print(SweepReport("complete", 3, 3, (), 3, 3, tuple(results)), ["links.loss", "codec.scale"], ["mine"])
+    head = next(line for line in out.getvalue().splitlines() if "point" in line)
+    assert re.split(r"\s{2,}", head.strip()) == first
 
 
 def test_an_algorithm_is_described_in_lines_as_wide_as_the_terminal():

@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from netsim.errors import ScenarioError
 from scenarios.render.page.drawing import Series
-from scenarios.render.page.sweep import SweptTable, _alike, constant, figures, sweep_page
+from scenarios.render.page.sweep import SweptTable, _alike, constant, figures, sweep_page, unchanging
 from scenarios.results import tables
 from scenarios.sweep.folder import COLUMNS, PointResult, write_table
 from tests.scenarios.command import cli
@@ -229,6 +229,24 @@ def test_a_constant_infinity_is_said():
     assert "third (8 points): ∞, not drawn." in one.caption
 
 
+@pytest.mark.parametrize(
+    ("moves", "said"),
+    [
+        (lambda r, loss: {"epsilon_claimed": r}, ["loss"]),
+        (lambda r, loss: {"epsilon_claimed": r, "verdict": "refuted" if loss > 0.2 else "consistent"}, []),
+        (lambda r, loss: {"final_error": loss if r == 5 else math.inf}, []),
+        (lambda r, loss: {"final_error": math.nan}, ["rounds of mine", "loss"]),
+    ],
+)
+def test_a_field_that_changes_nothing_is_said(moves, said):
+    small = grid(lambda _, r, loss: moves(r, loss))
+    lines = [f"{word} changes nothing: all else being the same, so is every number and verdict." for word in said]
+    assert unchanging(small) == lines
+    text = sweep_page(small, figures(small))
+    assert [line for line in lines if line in text] == lines
+    assert unchanging(swept()) == []  # the ridge is another one at every point
+
+
 def test_numbers_of_the_page_are_short():
     small = swept()
     text = sweep_page(small, figures(small, ["links.loss"]))
@@ -349,3 +367,15 @@ def test_it_is_clean_and_fits(chromium, folder, tmp_path, width):
         one.click(".more > summary")
         assert one.evaluate("document.querySelectorAll('details[open] tbody tr').length") == 32
         one.assert_clean()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "beside"), [(390, False), (1280, True)])
+def test_a_chart_alone_fills_its_card(chromium, tmp_path, width, beside):
+    small = table()
+    (tmp_path / "page.html").write_text(sweep_page(small, figures(small, ["scale"], ["epsilon_claimed"])))
+    with chromium.open(tmp_path / "page.html", width=width) as one:
+        box = "document.querySelector('#figures figure {}').getBoundingClientRect()"
+        gap = one.evaluate(f"{box.format('figcaption')}.left - {box.format('svg')}.right")
+        assert (0 < gap < 60) is beside
+        assert one.sideways <= 0
