@@ -97,8 +97,10 @@ def pair(audit: AuditResult) -> list[tuple[str, str]]:
 
 
 def why(results: Results, entry: AlgorithmResult) -> str:
-    """The reason of the verdict, without the numbers that stand beside it."""
+    """The reason of the verdict, without the numbers that stand beside it; empty where `says` has it."""
     audit = entry.audit
+    if audit is None and entry.audit_status == "not reached":
+        return ""
     if not isinstance(audit, AuditResult):
         return findings.capitalized(findings.sentence(entry).removeprefix("Not audited: "))
     reason = cause(audit.reason).removeprefix(NOTHING_CLAIMED).strip()

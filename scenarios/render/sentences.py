@@ -15,7 +15,7 @@ from scenarios.results.budgets import OverTime
 from scenarios.results.findings import Entry
 from scenarios.results.numbers import MISSING, between, show, show_epsilon
 from scenarios.results.traffic import Traffic, TrafficResult
-from scenarios.results.tree import AlgorithmResult, Results
+from scenarios.results.tree import AlgorithmResult, Results, VariantResult
 from scenarios.results.views import Prices, ViewPrices, Views, ViewsResult
 
 NOT_AUDITED = "not audited"
@@ -60,6 +60,7 @@ _REBUILT_SKILL = 0.999
 _ROUNDING = 1e-9
 """Seconds below which computing takes no time."""
 _NOT_AFFINE = re.compile(r"is no affine function of (?:its|the|agent \d+'s) gradients(?:, before any clip of these)?")
+_NOT_BEGUN = "not begun"
 _MOST_HOPS = 6
 """Distances of which the terminal has a line's part."""
 _MOST_VIEWS = 6
@@ -178,9 +179,12 @@ def _tally(words: Sequence[str]) -> str:
 
 
 def missing(results: Results) -> list[str]:
-    """Unfinished work of a scenario: whole algorithms, and the parts of the last one it reached."""
+    """Unfinished work of a scenario: variants and algorithms not begun, and the parts of the last one it reached."""
     if results.status == "complete":
         return []
+    every = [one.name for one in results.scenario.algorithms]
+    if results.variants is not None:
+        return [line for one in results.variants for line in _missing_of_variant(one, every)]
     lines: list[str] = []
     if results.algorithms:
         last, attacks = results.algorithms[-1], results.scenario.attacks
@@ -197,8 +201,22 @@ def missing(results: Results) -> list[str]:
             absent.insert(0, f"the rest of the run, which {early[8:-1]}")
         if absent:
             lines.append(f"{last.name}: {', '.join(absent)}")
-    reached = {one.name for one in results.algorithms}
-    return lines + [f"{one.name}: everything" for one in results.scenario.algorithms if one.name not in reached]
+    return lines + _not_begun(every, results.algorithms)
+
+
+def _missing_of_variant(variant: VariantResult, every: Sequence[str]) -> list[str]:
+    if variant.status == "not reached":
+        return [f"{variant.name}: {_NOT_BEGUN}"]
+    if variant.status != "interrupted":
+        return []
+    lines = [f"{one.name}: audit" for one in variant.algorithms if one.audit_status == "not reached"]
+    return [f"{variant.name}: {line}" for line in (*lines, *_not_begun(every, variant.algorithms))]
+
+
+def _not_begun(every: Sequence[str], reached: Sequence[Entry]) -> list[str]:
+    """A line for each algorithm that the run did not reach."""
+    there = {one.name for one in reached}
+    return [f"{name}: {_NOT_BEGUN}" for name in every if name not in there]
 
 
 # ── the run and its audit ───────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from scenarios.render import plain_words
-from scenarios.render.sentences import ELSEWHERE, about, games, ran, seen, word
+from scenarios.render.sentences import ELSEWHERE, about, games, missing, ran, seen, word
 from scenarios.render.terminal import Column, console, fitted, line, print_steps, problems
 from scenarios.results import curves, findings
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords
@@ -69,6 +69,10 @@ def print_results(results: Results, folder: Path, *, verbose: bool = False, alon
             _print_variants(results.variants)
         else:
             _print_run(results, verbose, alone)
+        if left := missing(results):
+            console.print("\n[bold]Not done[/]")
+            for text in left:
+                line(f"  {text}")
         if (paper := results.reproduction) is not None:
             line(f"{paper.paper}, {paper.item}: {paper.outcome}. {paper.sentence}")
         _print_steps(results, folder)

@@ -300,6 +300,7 @@ def _study(results: Results) -> str:
         environment()
         .get_template("study.html.j2")
         .render(
+            missing=missing(results),
             unfinished=[v for v in variants if v.status != "complete"],
             headline=headline(entries),
             meanings=meanings(entries),

@@ -371,3 +371,17 @@ def test_no_claim_that_is_not_there_is_spoken_of():
         results.algorithms[0], audit=filled(AuditResult, {"verdict": "no claim", "epsilon_claimed": None})
     )
     assert "nothing is claimed" in plain_words.epsilon_rows(silent)[0]
+
+
+def test_an_interrupted_run_names_what_was_not_begun(printed):
+    results = of_verdict("proven")
+    reached = results.algorithms[0]
+    spec = results.scenario.algorithms[0].model_copy(update={"name": "second"})
+    scenario = results.scenario.model_copy(update={"algorithms": [*results.scenario.algorithms, spec]})
+    text = printed(replace(results, status="interrupted", scenario=scenario), 80)
+    assert "Not done\n" in text
+    assert "\n  second: not begun\n" in text
+    assert "Not done" not in printed(replace(results, scenario=scenario), 80)
+    cut = replace(reached, audit=None, audit_status="not reached")
+    assert plain_words.why(results, cut) == ""
+    assert plain_words.says(cut) == "The run ended before this audit."

@@ -173,7 +173,7 @@ def test_a_run_that_fails_keeps_what_it_had_and_raises(tmp_path):
     assert [e.audit_status for e in written.algorithms] == ["no claim", "not reached"]
     page = (tmp_path / "report.html").read_text()
     assert "ZeroDivisionError: of its own" in page
-    assert "told: everything" in page
+    assert "told: not begun" in page
 
 
 def test_a_scenario_that_does_not_fit_writes_nothing(tmp_path):

@@ -395,7 +395,7 @@ def test_an_interrupted_run_says_what_is_missing(written):
     page = written(results)
     assert "This scenario was interrupted." in page.text
     assert "DP-RECAL, as analysed: images, audit" in page.text
-    assert "A <third>: everything" in page.text
+    assert "A <third>: not begun" in page.text
     assert "not reached" in page.text
 
 
