@@ -26,7 +26,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from attacks.replay.coins import Coins, Unseen, from_start
-from attacks.replay.recorded import RecordedNode, Recording
+from attacks.replay.recorded import RecordedNode, Recording, check_whole
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Mechanism, OffCenter, UniformModulo
@@ -234,6 +234,7 @@ class ProbeNode(ABC):
                 f"agent {self.id} releases a share modulo {mechanism.modulus} (UniformModulo) before its message "
                 f"{self.sent}: it is no affine function of gradients and noise, and a probe cannot invert it"
             )
+        check_whole(self.id, mechanism, AttackError)
         release = self.id, len(self._mechanisms)
         self._mechanisms.append(mechanism)
         if self._inputs.places is None:

@@ -19,7 +19,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from attacks.replay.coins import Coins, DrawnCoins, copied
-from attacks.replay.recorded import RecordedNode, Recording
+from attacks.replay.recorded import RecordedNode, Recording, check_whole
 from attacks.replay.replayed import (
     ULPS,
     Answer,
@@ -236,6 +236,7 @@ class _Reader(RecordedNode):
             return self._given_others(value, self._shared_law, self._residuals)
         if mechanism.noiseless:
             return value
+        check_whole(self.id, mechanism)
         observed = self._carried(self._observed(len(self._found.releases), partial(mechanism.release, value)))
         drowned = self._judge(mechanism, observed)
         made = Release(self.sent, _as_it_is(mechanism), observed, value.copy(), self._judged, drowned=drowned)

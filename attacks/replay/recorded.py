@@ -12,8 +12,9 @@ import numpy as np
 from attacks.replay.coins import Unseen
 from attacks.replay.replayed import Departure
 from netsim.adversary import PublicKnowledge
+from netsim.arguments import expect
 from netsim.arrays import Array
-from netsim.errors import ProtocolError, StalledError, not_an_exit
+from netsim.errors import AttackError, PrivacyError, ProtocolError, ScenarioError, StalledError, not_an_exit
 from netsim.mechanisms import Gaussian, Mechanism
 from netsim.models.model import Regularizer
 from netsim.network.links import Shelf
@@ -289,6 +290,23 @@ class RecordedNode(ABC):
     @abstractmethod
     def _sent(self, row: Record, values: Values) -> None:
         """Values leave the agent in the message that was recorded as `row`."""
+
+
+_WHOLE = set[type]()
+"""Classes of mechanisms that have every method."""
+
+
+def check_whole(
+    agent: int, mechanism: Mechanism, refusal: type[PrivacyError] | type[AttackError] = PrivacyError
+) -> None:
+    """You get a `refusal` for a mechanism without a method that a reader needs: a run asks for `release` alone."""
+    if type(mechanism) in _WHOLE:
+        return
+    try:
+        expect(mechanism, "mechanism", Mechanism)
+    except ScenarioError as error:
+        raise refusal(f"agent {agent} privatizes with what {error.problem}; allowed: {error.allowed}") from None
+    _WHOLE.add(type(mechanism))
 
 
 def _message(row: Record) -> Message:

@@ -16,11 +16,10 @@ from typing import Any, Literal, NoReturn, Protocol
 import numpy as np
 
 from netsim.adversary import Query, Tap
-from netsim.arguments import expect
 from netsim.arrays import Array
 from netsim.bounds import Checked, Positive
 from netsim.codecs import Codec, Dither, Encoder
-from netsim.errors import ProtocolError, ScenarioError, StalledError, what
+from netsim.errors import ProtocolError, StalledError, what
 from netsim.mechanisms import Gaussian, Mechanism
 from netsim.models.model import Zero
 from netsim.network.inbox import Inbox
@@ -282,8 +281,6 @@ class LiveNode:
             raise ProtocolError(
                 f"agent {self.id} privatizes with the class {mechanism.__name__}: with {mechanism.__name__}(scale)"
             )
-        if type(mechanism) not in _WHOLE and hasattr(mechanism, "release"):
-            _check_whole(self.id, mechanism)
         noisy = value if mechanism.noiseless else mechanism.release(value, self._drawn())
         if shared is not None and not shared.noiseless:
             which = self._shared if draw is None else draw
@@ -422,16 +419,3 @@ class LiveNode:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
-
-
-_WHOLE = set[type]()
-"""Classes of mechanisms that have every method: a run asks for one of them, an audit for all."""
-
-
-def _check_whole(agent: int, mechanism: Mechanism) -> None:
-    try:
-        expect(mechanism, "mechanism", Mechanism)
-    except ScenarioError as error:
-        why = f"agent {agent} privatizes with what {error.problem}; allowed: {error.allowed}"
-        raise ProtocolError(why) from None
-    _WHOLE.add(type(mechanism))

@@ -1,5 +1,6 @@
 """`scenarios.audit` audits an object, as the command audits a file, and shows itself in a notebook."""
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -7,13 +8,19 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+import netsim
 import scenarios
 from attacks.audit.accounting.formulas import gaussian_epsilon
+from attacks.inference import through_probe
+from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
 from netsim.claims import Claim, Clip
-from netsim.errors import PrivacyError, ScenarioError
+from netsim.errors import AttackError, PrivacyError, ScenarioError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import subset
+from netsim.problems import load, logistic
+from netsim.simulation import Simulation
+from netsim.topology import ring
 from scenarios.build.experiment import Experiment
 from scenarios.render.page.report import figures
 from scenarios.render.terminal import INTERRUPTED
@@ -460,3 +467,33 @@ def test_a_long_audit_says_how_long_it_takes_and_how_far_it_is(monkeypatch, caps
     assert said.strip().startswith("About ")
     assert "· Mine: auditing" in said
     assert audited(progress=False) == ("", "")
+
+
+@dataclass(frozen=True)
+class Half:
+    """A mechanism that cannot price what it releases."""
+
+    noiseless: bool = False
+
+    def release(self, value, rng):
+        return value + rng.normal(size=value.shape)
+
+
+@dataclass(frozen=True)
+class WithHalf(Algorithm):
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(3):
+            got = await node.exchange(x=node.privatize(x, Half()))
+            x = got.mix("x") - 0.1 * await node.gradient(x)
+
+
+def test_a_mechanism_that_only_releases_is_refused_by_who_prices_it():
+    """An audit, and an attack that inverts; a run asks for its noise alone."""
+    says = "agent 0 privatizes with what is a Half; it has no log_density, quantiles, variance; allowed: a"
+    with pytest.raises(PrivacyError, match=re.escape(says)):
+        netsim.audit(WithHalf(), 1.0, trials=50)
+    problem = logistic(load("synthetic", records=20, dimension=3, seed=3).split(4), ridge=0.5)
+    found = Simulation(problem, ring(4), WithHalf(), adversaries=(Adversary("all", links="all"),)).run()
+    with pytest.raises(AttackError, match=re.escape(says)):
+        through_probe(found.views[0])
