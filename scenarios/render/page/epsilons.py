@@ -162,7 +162,8 @@ class _Painter:
         if math.isinf(row.estimate):
             if not inside:
                 self.plot.plot([at], [y], marker="o", color=BLUE, markersize=8.5)
-            words = self._beside(min(inside, default=at), math.inf if inside else at, row.exact)
+            mark = (math.nan, math.nan) if inside else self._mark(at)
+            words = self._beside(min(inside, default=at), math.inf if inside else at, row.exact, mark)
             if inside:
                 self._open(min(inside), words)
             return
@@ -173,7 +174,8 @@ class _Painter:
             self._arrow(at, at - 26 * self.pixel, 2, BLUE)
         self.plot.plot([at], [y], marker="o", color=BLUE, markersize=8.5)
         left = at - 26 * self.pixel if row.at_most else at
-        words = self._beside(min(left, *inside), math.inf if math.isinf(row.upper) else max(inside), row.exact)
+        high = math.inf if math.isinf(row.upper) else max(inside)
+        words = self._beside(min(left, *inside), high, row.exact, (left, self._mark(at)[1]))
         if math.isinf(row.upper):
             self._open(min(inside), words)
 
@@ -192,25 +194,35 @@ class _Painter:
         if after:
             self._arrow(end + gap, infinity, 2, BLUE, 3)
 
-    def _beside(self, low: float, high: float, text: str) -> tuple[float, float]:
+    def _mark(self, at: float) -> tuple[float, float]:
+        """Where a mark begins and ends."""
+        return at - 7 * self.pixel, at + 7 * self.pixel
+
+    def _beside(self, low: float, high: float, text: str, mark: tuple[float, float]) -> tuple[float, float]:
         """The number of the exact lane beside its interval from `low` to `high`, or on it: where there is room, and
-        the line of the claim does not cross it if that can be. Where it begins and ends."""
+        it lies neither over the line of the claim nor over the `mark` if that can be. Where it begins and ends."""
         width, gap = _wide_as(text) * self.pixel, 10 * self.pixel
         claim, middle = self.scale.at(self.row.claimed), self.row.estimate
         on = max(low, self.scale.at(middle)) if math.isfinite(middle) else low
         outside = [high + gap, low - gap - width]
-        start, clear = self._room([*outside, on + gap, claim - gap - width, claim + gap], width)
+        start, clear = self._room([*outside, on + gap, claim - gap - width, claim + gap], width, mark)
         self._text(start, 2, text, backed=not clear or start not in outside)
         return start, start + width
 
-    def _room(self, starts: Sequence[float], width: float) -> tuple[float, bool]:
-        """The first of these places for a text so wide that is inside the picture, and, if there is one, not on the
-        line of the claim; and whether it is neither."""
+    def _room(self, starts: Sequence[float], width: float, mark: tuple[float, float]) -> tuple[float, bool]:
+        """The first of these places for a text so wide, or of those beside its own `mark` and at the ends, that is
+        inside the picture, and, if there is one, off the line of the claim, and off the mark; whether it is off the
+        line."""
         (first, last), claim = self.plot.get_xlim(), self.scale.at(self.row.claimed)
-        inside = [start for start in starts if first <= start <= last - width]
-        clear = [start for start in inside if not start - 3 * self.pixel < claim < start + width + 3 * self.pixel]
+        gap, tries = 3 * self.pixel, [*starts, mark[1] + 3 * self.pixel, mark[0] - 3 * self.pixel - width]
+        tries += [first, last - width]
+        inside = [start for start in tries if first <= start <= last - width]
+        for taken in (((claim, claim), mark), ((claim, claim),)):
+            free = [s for s in inside if not any(s - gap < end and begin < s + width + gap for begin, end in taken)]
+            if free:
+                return free[0], True
         anywhere = [min(max(start, first), last - width) for start in starts if math.isfinite(start)]
-        return (clear or inside or anywhere)[0], bool(clear)
+        return (inside or anywhere)[0], False
 
     def _audited(self) -> None:
         row, scale, y = self.row, self.scale, self.top + 3
@@ -225,7 +237,8 @@ class _Painter:
         text = at_least(row.audited)
         width, gap = _wide_as(text) * self.pixel, 10 * self.pixel
         beside = [at - gap - width, at + 37 * self.pixel]
-        start, clear = self._room([*beside, scale.at(row.claimed) - gap - width], width)
+        mark = self._mark(at)[0], at + 30 * self.pixel
+        start, clear = self._room([*beside, scale.at(row.claimed) - gap - width], width, mark)
         self._text(start, 3, text, backed=not clear or start != beside[0] or row.audited > row.claimed)
 
     # ── strokes ─────────────────────────────────────────────────────────────────────────────────────
