@@ -22,7 +22,7 @@ from attacks.audit.followed.reading import HISTORIES, ReadLine, judged_of_what_i
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
 from attacks.audit.loss.aimed import TILTED, WORST_CASE
-from attacks.audit.loss.comparison import ALONE, Reproduced, WorldComparison, compare_worlds
+from attacks.audit.loss.comparison import ALONE, Reproduced, Sample, WorldComparison, compare_worlds
 from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.exact import NOISE, SINGLES, TOSSES, ExactLoss, Level, scores_of
 from attacks.audit.loss.noise_check import NOTHING
@@ -270,7 +270,6 @@ def audit(
     train: bool | None = False,
     convexity: float | None = None,
     doors: Mapping[int, Callable[[Adjacency], Bound]] = MappingProxyType({}),
-    step: Literal["round", "activation"] = "activation",
 ) -> AuditResult:
     """Audit `claim` on one pair with at least `trials` transcripts of each world, `chunk` at a time.
 
@@ -293,8 +292,7 @@ def audit(
 
     Where nothing refutes the claim a bound over all pairs of its adjacency is looked for (`attacks.audit.proof`);
     `convexity` is the least eigenvalue that a Hessian of any of them may have, None: not known. Where the claim is
-    about other agents, too, `doors` has the bounds at theirs, and all have to be within the claim. `step`: what the
-    algorithm counts (`Stopping.unit`).
+    about other agents, too, `doors` has the bounds at theirs, and all have to be within the claim.
 
     Raises `PrivacyError` if a self-check fails: then there is no verdict; for `train` with `stop`; and without a
     claim, which is the value of `Algorithm.claim` where nothing is claimed.
@@ -320,7 +318,7 @@ def audit(
         if train is None:
             train, blind = (False, False) if stop else _hides(simulate, pair)
         look = _Look(simulate, pair, infer, train, claimed=claim.epsilon)
-        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors, step)
+        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors)
         under_way.gather(chunks, jobs, progress)
         return under_way.result(early=under_way.chunks < chunks)
 
@@ -346,9 +344,7 @@ class _Audit:
         convexity: float | None,
         blind: bool,
         doors: Mapping[int, Callable[[Adjacency], Bound]],
-        step: Literal["round", "activation"],
     ) -> None:
-        self.step = step
         self.kept, self.look, self.pair, self.claim = kept, look, look.pair, claim
         self.confidence, self.rng, self.stop, self.convexity = confidence, rng, stop, convexity
         self.blind, self.doors = blind, doors
@@ -509,11 +505,20 @@ class _Audit:
         return self.private.proven_rare is not None and not any(one.uncovered for one in exact)
 
     @cached_property
+    def _one(self) -> Sample:
+        """A transcript by itself."""
+        return self.look.simulate(0, SINGLES + 1).replica(0)
+
+    @property
+    def step(self) -> Literal["round", "activation"]:
+        """Unit in which the algorithm counts."""
+        return self._one.view.public.algorithm.stopping().unit
+
+    @cached_property
     def read(self) -> tuple[ReadLine, ...]:
         """Lines of the code that decide by what is private or was seen."""
         simulate, hypotheses = self.look.simulate, self.pair.hypotheses
-        one = simulate(0, SINGLES + 1).replica(0)
-        return read_lines(one, self.pair.agent, lambda: ((simulate(w, 0), hypotheses[w]) for w in (0, 1)))
+        return read_lines(self._one, self.pair.agent, lambda: ((simulate(w, 0), hypotheses[w]) for w in (0, 1)))
 
     @property
     def _shares(self) -> tuple[float, float]:

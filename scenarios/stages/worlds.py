@@ -145,7 +145,6 @@ def audited(
             stop=spec.stop == "refuted",
             train=spec.classifier,
             convexity=simulation.setting(1).convexity(options.pair.agent),
-            step=simulation.algorithm.stopping().unit,
             doors={
                 agent: partial(bound_of, options.subject.simulation, agent, delta=claim.delta)
                 for agent in options.others

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, cast
 
+import numpy as np
+
 from netsim.errors import a_or_an
 from scenarios.render.page.charts import HEIGHT, WIDTH, whole
 from scenarios.render.page.drawing import (
@@ -210,9 +212,8 @@ class _Painter:
         return start, start + width
 
     def _room(self, starts: Sequence[float], width: float, mark: tuple[float, float]) -> tuple[float, bool]:
-        """The first of these places for a text so wide, or of those beside its own `mark` and at the ends, that is
-        inside the picture, and, if there is one, off the line of the claim, and off the mark; whether it is off the
-        line."""
+        """A place for a text so wide inside the picture, and, if there is one, off the line of the claim, and off its
+        own `mark`: the first or the second of `starts`, else the nearest to the mark; whether it is off the line."""
         (first, last), claim = self.plot.get_xlim(), self.scale.at(self.row.claimed)
         gap, tries = 3 * self.pixel, [*starts, mark[1] + 3 * self.pixel, mark[0] - 3 * self.pixel - width]
         tries += [first, last - width]
@@ -220,7 +221,8 @@ class _Painter:
         for taken in (((claim, claim), mark), ((claim, claim),)):
             free = [s for s in inside if not any(s - gap < end and begin < s + width + gap for begin, end in taken)]
             if free:
-                return free[0], True
+                away = [max(mark[0] - s - width, s - mark[1]) for s in free]
+                return next((s for s in free if s in starts[:2]), free[int(np.argmin(away))]), True
         anywhere = [min(max(start, first), last - width) for start in starts if math.isfinite(start)]
         return (inside or anywhere)[0], False
 

@@ -264,7 +264,7 @@ def test_what_was_granted_is_not_held_against_a_claim():
     assert max(e.epsilon.upper for e in audit.exact) > 0.3
     assert all(e.epsilon.lower == 0 for e in audit.exact)
     assert audit.judgement.verdict is Verdict.UNDERPOWERED
-    assert "what `privatize` returned in activation 1, the last, is not sent" in audit.judgement.reason
+    assert "what `privatize` returned in round 1, the last, is not sent" in audit.judgement.reason
 
 
 def test_a_sum_of_releases_costs_what_its_own_noise_allows():
