@@ -190,8 +190,10 @@ def judge(
     if not enclosed and not followed and (audited is None or epsilon_claimed > audited.ceiling):
         reason = f"The {claim} could not have been refuted by what was done. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, proven_share)
-    proven = "" if proven_share is None else f"; the proven lower bound is {_percent(proven_share)} of the claim"
-    changed = "" if change_used is None else f"; the pair uses {_percent(change_used)} of the change that it allows"
+    proven = "" if proven_share is None else f"; the proven lower bound is {whole_percent(proven_share)} of the claim"
+    changed = (
+        "" if change_used is None else f"; the pair uses {whole_percent(change_used)} of the change that it allows"
+    )
     reason, weak = f"Nothing measured is proven to exceed the {claim}{proven}{changed}.", True
     if doubt is not None:
         reason = f"{doubt} {reason}"
@@ -240,8 +242,9 @@ def at_most(epsilon: float) -> str:
     return show(math.ceil(epsilon / unit * (1 - ROUNDING)) * unit, 4)
 
 
-def _percent(share: float) -> str:
-    return "less than 1%" if 0 < share < 0.01 else f"{share:.0%}"
+def whole_percent(share: float) -> str:
+    """A share in whole per cent, as verdicts and what stands beside them have it."""
+    return "less than 1\u202f%" if 0 < share < 0.01 else f"{100 * share:.0f}\u202f%"
 
 
 def _measured(lower: float | None, upper: float | None, audited: GameResult | None) -> str:

@@ -14,7 +14,7 @@ from scenarios.render.sentences import ELSEWHERE, moment, word
 from scenarios.results import findings
 from scenarios.results.audit import AuditResult, change_option
 from scenarios.results.findings import Entry
-from scenarios.results.numbers import at_least, exact, percent, show, show_epsilon
+from scenarios.results.numbers import at_least, exact, show, show_epsilon
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema.algorithms import MONITOR_DELTA
 
@@ -89,7 +89,9 @@ def pair(audit: AuditResult) -> list[tuple[str, str]]:
     if found is not None and math.isinf(found.epsilon) and described != found.description:
         # no bound of other pairs was looked for
         described = f"{found.description} (nothing costs more, so the search for a pair ended there)"
-    used = "" if audit.change_used is None else f"; this pair uses {percent(audit.change_used)} of that"
+    used = "" if audit.change_used is None else f"; this pair uses {audit.used_of_allowed} of that"
+    if audit.change_used is not None and audit.change_used < 0.995:
+        used += " at the points where the run asked for gradients"
     return [
         ("data sets", f"{findings.capitalized(described)}."),
         ("allowed", f"{findings.capitalized(audit.allowed)}{used}."),

@@ -8,11 +8,12 @@ from attacks.audit.followed.reading import ReadLine
 from attacks.audit.games.power import Prospect
 from attacks.audit.loss.exact import Level
 from attacks.audit.loss.wire_fields import Cause
+from attacks.audit.verdict import whole_percent
 from netsim.node import Computed
 from netsim.shown import Shown
 from scenarios.results.base import Counts, Edge, Ends, Numbers, Result, Verdict
 from scenarios.results.budgets import AverageCase, LossBreakdown
-from scenarios.results.numbers import at_least, exact, percent, show, show_epsilon
+from scenarios.results.numbers import MISSING, at_least, exact, show, show_epsilon
 from scenarios.schema.scenario import AuditSpec
 
 # ── before the run ──────────────────────────────────────────────────────────────────────────────────────
@@ -486,11 +487,18 @@ class AuditResult(_Repeated, Shown):
     __repr__ = Shown.__repr__
 
     @property
+    def used_of_allowed(self) -> str:
+        """The change by which the pair differs beside the one that the claim allows, in words."""
+        return MISSING if self.change_used is None else whole_percent(self.change_used)
+
+    @property
     def proven_of_claim(self) -> str:
         """The proven lower bound beside the claim, in words."""
         share = self.proven_share
         return (
-            f"{percent(share)} of the claim" if share is None or share < 1.005 else f"{show(share)} times the claim"
+            f"{MISSING if share is None else whole_percent(share)} of the claim"
+            if share is None or share < 1.005
+            else f"{show(share, 4)} times the claim"
         )
 
     @property
@@ -505,7 +513,7 @@ class AuditResult(_Repeated, Shown):
         """The adjacency that was audited, and how much of it and of the claim the pair uses, in sentences."""
         found = f"Adjacency audited: {self.allowed}, at δ = {show(self.claim.delta)}."
         if self.change_used is not None:
-            found += f" The pair uses {percent(self.change_used)} of the change that the claim allows."
+            found += f" The pair uses {self.used_of_allowed} of the change that the claim allows."
         below = self.proven_share is not None and self.verdict != "proven"  # which is of an upper end
         return found + (f" Proven of the pair: at least {self.proven_of_claim}." if below else "")
 
@@ -516,7 +524,7 @@ class AuditResult(_Repeated, Shown):
             "ε claimed": f"{claimed} at δ = {show(self.claim.delta)} ({self.claim.source})",
             "ε exact": f"{exact(self.epsilon_exact)}{', of this pair' * self.epsilon_exact.known}",
             "ε audited": at_least(self.epsilon_audited),
-            "change used": f"{percent(self.change_used)} of what the claim allows",
+            "change used": f"{self.used_of_allowed} of what the claim allows",
             "proven of it": None if self.proven_share is None else f"at least {self.proven_of_claim}",
             "pair": self.pair,
             "transcripts": f"{self.trials:,} of each world, at {show(self.confidence)} confidence",

@@ -86,6 +86,9 @@ def csv_file(
     if len(names) == 1 and features is None:
         why = f"has one column, the label {names[answer]!r}: there is no column of a feature"
         raise ScenarioError("path", str(path), why, "a column or more beside the label")
+    if header and not isinstance(label, str) and _like_a_record([names[k] for k in chosen]):
+        why = f"line 1 of {file.name} looks like a record, which would be lost: its features are numbers"
+        raise ScenarioError("header", True, why, "header: false where it is one; else the label by its name")
     if answer in chosen or len(set(chosen)) < len(chosen) or not chosen:
         raise ScenarioError(
             "features", features, "not different columns beside the label", "columns of " + ", ".join(names)
@@ -146,6 +149,12 @@ def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], _Rows]:
 
 DELIMITERS = (",", ";", "\t", "|")
 """What stands between the values of CSV files."""
+
+
+def _like_a_record(names: Sequence[str]) -> bool:
+    """Whether all are numbers, and not those of columns, 0, 1, 2, … or 1, 2, 3, …, as a data frame writes them."""
+    numbered = [[str(k) for k in range(first, first + len(names))] for first in (0, 1)]
+    return bool(names) and all(map(_is_number, names)) and list(names) not in numbered
 
 
 def _is_number(text: str) -> bool:

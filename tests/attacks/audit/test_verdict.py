@@ -52,8 +52,8 @@ SAYS = {
         (9.0, {"audited": game(5.0, reaches=8.0)}, ""), (2.0, {}, "Nothing was measured"),
         (2.0, exact(0.1, math.inf), ""), (2.0, {"exact_upper": 1.0}, "between ? and 1"),
         (4.0, OPEN, "between 0.003 and ∞|From above nothing is proven: what was never seen may cost more.|!narrow"),
-        (4.0, OPEN, "the proven lower bound is less than 1% of the claim"),
-        (4.0, exact(0.0, math.inf) | {"audited": game(0.0)}, "the proven lower bound is 0% of the claim"),
+        (4.0, OPEN, "the proven lower bound is less than 1 % of the claim"),
+        (4.0, exact(0.0, math.inf) | {"audited": game(0.0)}, "the proven lower bound is 0 % of the claim"),
         (9.0, exact(9.0, math.inf) | {"audited": game(0.5, reaches=4.0)}, ""),
         # a bound above the claim: another pair may cost as much
         (2.0, exact(2.0, math.inf) | {"delta": 0.0, "bound": LOOSE}, "2 and 3|at most 3.001 (agent 1, record 7)"),
@@ -65,7 +65,7 @@ SAYS = {
     "consistent": [
         (0.3, exact(0.1 * 3), ""), (20.0, exact(20.0), ""), (25.0, exact(24.0) | {"vacuous_above": 30.0}, ""),
         (8.0, {"audited": game(5.0, reaches=8.0)}, ""), (9.0, exact(8.0, 8.5) | {"audited": game(5.0)}, ""),
-        (2.0, exact(1.8, 1.9) | {"audited": game(1.5)}, "90%|!narrow"), (0.0, exact(0.0), ""),
+        (2.0, exact(1.8, 1.9) | {"audited": game(1.5)}, "90\u202f%|!narrow"), (0.0, exact(0.0), ""),
         (2.0, exact(1.8, 2.3), "more transcripts would narrow it|!one of them is wrong"),
         (3.0, exact(1.0) | {"audited": game(2.5)}, "one of them is wrong"),
         (3.0, exact(1.0) | {"audited": game(0.5)}, "!one of them is wrong"),

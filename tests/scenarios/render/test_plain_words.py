@@ -385,3 +385,19 @@ def test_an_interrupted_run_names_what_was_not_begun(printed):
     cut = replace(reached, audit=None, audit_status="not reached")
     assert plain_words.why(results, cut) == ""
     assert plain_words.says(cut) == "The run ended before this audit."
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(0.553, "55\u202f%"), (0.004, "less than 1\u202f%"), (1.0, "100\u202f%")]
+)
+def test_a_share_of_the_change_is_one_number_wherever_it_stands(share, said):
+    """In the reason of a verdict, beside the pair, and among the evidence."""
+    measured = judge(epsilon_claimed=1.0, delta=0.0, audited=None, exact_lower=0.9, change_used=share).reason
+    assert f"the pair uses {said} of the change that it allows" in measured
+    results = of_verdict("consistent", change_used=share)
+    audit = results.algorithms[0].audit
+    (_, allowed) = plain_words.pair(audit)
+    assert f"this pair uses {said} of that" in allowed[1]
+    assert ("at the points where the run asked for gradients" in allowed[1]) is (share < 1)
+    assert f"The pair uses {said} of the change" in audit.terms
+    assert said.replace("\u202f", " ") in Page(page(results)).text

@@ -859,7 +859,7 @@ def test_a_claim_of_a_record_is_of_each_constant_change_of_which_it_says_the_sam
 def test_a_constant_change_is_one_of_allowed_data(name, fields, verdict):
     found = judged(name, **fields)
     assert found.judgement.verdict.value == verdict
-    assert found.judgement.reason.count("pair uses 89% of the change") == (fields == {"records": 42})
+    assert found.judgement.reason.count("pair uses 89 % of the change") == (fields == {"records": 42})
 
 
 @pytest.mark.slow

@@ -112,6 +112,28 @@ def test_a_name_where_the_first_line_is_of_numbers_asks_whether_it_is_a_header(t
     assert load("csv", path=path, label=-1, header=False).records == 2
 
 
+@pytest.mark.parametrize(
+    ("first", "options", "lost"),
+    [
+        ("0.5,2.5,1", {}, True),
+        ("1,0.5,2.5", {"label": 0}, True),
+        ("0.5,2.5,yes", {}, True),
+        ("0.5,2.5,yes", {"label": "yes"}, False),  # who names a column has read the header
+        ("0,1,label", {}, False),  # as a data frame numbers its columns
+        ("a,b,1", {}, False),
+    ],
+)
+def test_a_first_record_is_no_header(tmp_path: Path, first: str, options: dict, lost: bool) -> None:
+    (tmp_path / "bare.csv").write_text(f"{first}\n" + "1,0.1,0\n0,0.2,1\n" * 3)
+    if lost:
+        with pytest.raises(
+            ScenarioError, match=r"header = True: line 1 of bare.csv looks like a record.*header: fal"
+        ):
+            load("csv", path=tmp_path / "bare.csv", **options)
+    else:
+        assert load("csv", path=tmp_path / "bare.csv", **options).records == 6
+
+
 def test_a_libsvm_file_is_what_scikit_learn_writes(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     features, labels = rng.normal(size=(9, 4)), np.arange(9) % 3
