@@ -207,4 +207,4 @@ def _text(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    return show(value) if isinstance(value, float) else str(value)
+    return show(value, 4) if isinstance(value, float) else str(value)

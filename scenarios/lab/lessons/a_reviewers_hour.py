@@ -230,7 +230,7 @@ def _(answer_4, reviewed, rounds):
     So what is K? Table I of the paper has "K as the number of iterations", and Section VI "K = 500 iterations": then
     K rounds have K terms. But Algorithm 1 runs "for k = 0, …, K", K + 1 rounds. After {rounds.value} rounds K is
     {rounds.value} by the one and {rounds.value - 1} by the other count, and the theorem's ε is
-    {show(reviewed.by_table)} or {show(reviewed.by_loop)}.
+    {show(reviewed.by_table, 4)} or {show(reviewed.by_loop, 4)}.
     """),
     )
     return count, question_4
@@ -266,9 +266,10 @@ def _(direction, reviewed, rounds, step):
     _where = f"α = {show(step.value)}, {rounds.value} rounds, {direction.value}"
     question_6 = Until(
         audit.verdict == "refuted",
-        f"At {_where} the audit says {audit.verdict}: {show(reviewed.exact)} is lost, {show(reviewed.by_loop)} is "
+        f"At {_where} the audit says {audit.verdict}: {show(reviewed.exact, 4)} is lost, "
+        f"{show(reviewed.by_loop, 4)} is "
         "claimed. In the formula α is also in 1/(1 − αM̄), a bound that is loose. At which α is it nearly 1?",
-        f"At {_where} {show(reviewed.exact)} is lost for certain, and {show(reviewed.by_loop)} claimed. At the "
+        f"At {_where} {show(reviewed.exact, 4)} is lost for certain, and {show(reviewed.by_loop, 4)} claimed. At the "
         "paper's own α the slack of one factor covers what the sum leaves out.",
         ask="6. **Change the setting** in step 4 until the audit refutes the theorem by the count of Algorithm 1.",
         by={"step": 0.01},
@@ -292,7 +293,8 @@ def _(answer_7, item):
         all(one.exact <= limit(one) for one in short) for limit in (lambda o: o.by_loop, lambda o: o.by_table)
     )
     _said = "; ".join(
-        f"after {one.rounds} rounds {show(one.exact)} is lost, {show(one.by_table)} claimed where K = {one.rounds}, "
+        f"after {one.rounds} rounds {show(one.exact, 4)} is lost, {show(one.by_table, 4)} claimed where K = "
+        f"{one.rounds}, "
         f"{show(one.by_loop)} where K = {one.rounds - 1}"
         for one in short
     )

@@ -65,7 +65,7 @@ def _(counted, ratio, scale):
                 "The two curves are one: every release costs what is claimed for it."
                 if fading.broken_in is None
                 else f"From round {fading.broken_in} on the exact ε is above what is claimed by then: at the end "
-                f"{show(fading.exact[-1])}, not {show(fading.claimed[-1])}."
+                f"{show(fading.exact[-1], 4)}, not {show(fading.claimed[-1], 4)}."
             )
         ),
     )
@@ -111,7 +111,7 @@ def _(falls, noise_x, noise_y, step):
         [figures.Curve("exact, from the audit of this run", tracked.rounds, list(tracked.exact))],
         "round",
         "ε of all that was sent",
-        level=None if claim is None else (claim, f"claimed for all rounds: {show(claim)}"),
+        level=None if claim is None else (claim, f"claimed for all rounds: {show(claim, 4)}"),
     )
     by_round = figures.curves(
         [figures.Curve("what each round adds", tracked.rounds, list(tracked.cost))], "round", "‖Δ‖₁/b", log_y=True
@@ -312,11 +312,13 @@ def _(claim, falls, tracked):
         claim is not None and claim <= 1 and last_exact >= 4 / 3 * claim,
         "The formula's conditions fail, so that nothing is claimed."
         if claim is None
-        else f"Claimed is {show(claim)}, which is more than 1."
+        else f"Claimed is {show(claim, 4)}, which is more than 1."
         if claim > 1
-        else f"Claimed is {show(claim)}, exact {show(last_exact)}: {last_exact / claim - 1:.0%} more. Which of the "
+        else f"Claimed is {show(claim, 4)}, exact {show(last_exact, 4)}: {last_exact / claim - 1:.0%} more. "
+        f"Which of the "
         "two noises does the proof take one round too early, and by which factor is it too large then?",
-        f"Claimed {'' if claim is None else show(claim)}, exact {show(last_exact)}: where the noise on x costs most, "
+        f"Claimed {'' if claim is None else show(claim, 4)}, exact {show(last_exact, 4)}: where the noise on x "
+        f"costs most, "
         f"the budget is up to 1/q = {show(1 / falls.value)} times the claimed one.",
         ask=r"4. **Move the sliders** of the second part ($\alpha$, $q$, $d_x$, $d_y$) until eq. 23 claims 1 at "
         r"most, and the exact $\varepsilon$ is at least a third above what it claims.",

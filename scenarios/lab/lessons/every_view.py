@@ -102,7 +102,7 @@ def _(own, seen, shared, topology, victim):
             level=(seen.door, "a tap at its door"),
         ),
         mo.md(
-            f"The costliest two are agents {members[0]} and {members[1]}, with ε = {show(_pair)}."
+            f"The costliest two are agents {members[0]} and {members[1]}, with ε = {show(_pair, 4)}."
             + (
                 " Without shared noise the two curves are one: **give σ′ a value**. It costs the mean of all agents "
                 "nothing."
@@ -134,7 +134,8 @@ def _():
 def _(answer_1, seen, victim):
     question_1 = Number(
         seen.nearest / seen.farthest if seen.farthest > 0 else 0.0,
-        f"{show(seen.nearest)} at a neighbor, {show(seen.farthest)} where agent {victim.value} is farthest: what it "
+        f"{show(seen.nearest, 4)} at a neighbor, {show(seen.farthest, 4)} where agent {victim.value} is "
+        f"farthest: what it "
         "told was mixed with others' messages, and others' noise, on the way."
         if seen.farthest > 0
         else f"What arrives there is so faint that δ = {show(seen.delta)} covers all of it.",
@@ -161,7 +162,8 @@ def _(answer_2, reference):
     _pair = reference.together(2)[1]
     _most = max(reference.door, reference.nearest, _pair)
     _said = (
-        f"ε is {show(reference.door)} at the door, {show(reference.nearest)} at a neighbor and {show(_pair)} at both "
+        f"ε is {show(reference.door, 4)} at the door, {show(reference.nearest, 4)} at a neighbor and "
+        f"{show(_pair, 4)} at both "
         "together. "
     )
     question_2 = Choice.of(
@@ -197,7 +199,7 @@ def _(answer_3, seen, topology, victim):
 @app.cell(hide_code=True)
 def _(answer_4, end):
     _alone = end.alone[1]
-    _said = f"At its door ε is {show(end.door)}, at agent 1 {show(_alone)}."
+    _said = f"At its door ε is {show(end.door, 4)}, at agent 1 {show(_alone, 4)}."
     question_4 = Choice.of(
         answer_4,
         Option(end.door > _alone * (1 + 1e-6), _said),
@@ -217,10 +219,12 @@ def _(members, own, seen, victim):
         own.value == scene.OWN[0] and pair <= 1,
         f"Own noise is σ = {show(own.value)}: the mean of all agents pays for it."
         if own.value != scene.OWN[0]
-        else f"Agents {members[0]} and {members[1]} learn ε = {show(pair)} of agent {victim.value}. Where has it "
+        else f"Agents {members[0]} and {members[1]} learn ε = {show(pair, 4)} of agent {victim.value}. Where has it "
         "more than two neighbors who do not hear each other?",
-        f"No two learn more of agent {victim.value} than {show(pair)}, with the least own noise. Its door is another "
-        f"matter: ε = {show(seen.door)} for who hears all that passes there, since shared noise cancels in the sum.",
+        f"No two learn more of agent {victim.value} than {show(pair, 4)}, with the least own noise. Its door is "
+        f"another "
+        f"matter: ε = {show(seen.door, 4)} for who hears all that passes there, since shared noise cancels in "
+        f"the sum.",
         ask="5. **Change the setting** until no two agents together learn more than ε = 1 of the victim, and own "
         f"noise stays at σ = {show(scene.OWN[0])}.",
         by={"topology": "star", "shared": 8.0},

@@ -138,7 +138,13 @@ def _():
     judged = scene.three_verdicts()
     _exact = {what: max(world.epsilon.lower for world in one.exact) for what, one in judged.items()}
     _rows = [
-        [what, one.claim.epsilon, f"≥ {_exact[what]:.3g}", f"≥ {one.epsilon_audited:.3g}", str(one.judgement.verdict)]
+        [
+            what,
+            one.claim.epsilon,
+            f"≥ {show(_exact[what], 4)}",
+            f"≥ {show(one.epsilon_audited, 4)}",
+            str(one.judgement.verdict),
+        ]
         for what, one in judged.items()
     ]
     page.stack(
@@ -252,7 +258,7 @@ def _(answer_1):
     fewest, proven, proven_by_less = scene.fewest_coins(3.0)
     question_1 = Number(
         float(fewest),
-        f"{fewest} right guesses of {fewest} prove ε ≥ {show(proven)}, one less {show(proven_by_less)}.",
+        f"{fewest} right guesses of {fewest} prove ε ≥ {show(proven, 4)}, one less {show(proven_by_less, 4)}.",
         absolute=1.0,
         tolerance=0.0,
         traps=(
@@ -294,7 +300,7 @@ def _(answer_3, judged):
     both_true = broken.epsilon_exact <= broken.claim.epsilon
     why = (
         f"The mechanism above was {fine.judgement.verdict} on one pair, and on another its exact ε is "
-        f"{show(broken.epsilon_exact)} of {show(broken.claim.epsilon)} claimed: {broken.judgement.verdict}."
+        f"{show(broken.epsilon_exact, 4)} of {show(broken.claim.epsilon, 4)} claimed: {broken.judgement.verdict}."
     )
     question_3 = Choice.of(
         answer_3,
@@ -312,9 +318,10 @@ def _(epsilon, game):
     share = game.epsilon_audited / epsilon.value
     question_4 = Until(
         share >= 0.9,
-        f"It proves ε ≥ {show(game.epsilon_audited)}, {show(100 * share)} % of {show(epsilon.value)}, by "
+        f"It proves ε ≥ {show(game.epsilon_audited, 4)}, {show(100 * share)} % of {show(epsilon.value, 4)}, by "
         f"{game.guesses:,} guesses: are their odds the best there are, and are they enough?",
-        f"It proves ε ≥ {show(game.epsilon_audited)}, {show(100 * share)} % of {show(epsilon.value)}. The rest is "
+        f"It proves ε ≥ {show(game.epsilon_audited, 4)}, {show(100 * share)} % of {show(epsilon.value, 4)}. The "
+        f"rest is "
         "the price of 95 %.",
         ask="4. **Change the rule and the number of coins** in the game at the top until it proves at least 90 % "
         r"of the true $\varepsilon$.",

@@ -127,8 +127,8 @@ def _(noisy, scale):
 
     with images of norm at most $R = {scene.NORM:g}$, $d = {noisy.played.experiment.problem.dimension}$ pixels and
     $m$ records per agent. With the {min(noisy.played.experiment.problem.records)} records of the agent that
-    has fewest, $B = {show(noisy.change)}$, and at b = {show(scale.value)}: **ε = {show(noisy.epsilon)}**. With
-    a single image, as in the pictures above, one record is all there is, and ε = {show(noisy.epsilon_alone)}.
+    has fewest, $B = {show(noisy.change)}$, and at b = {show(scale.value)}: **ε = {show(noisy.epsilon, 4)}**. With
+    a single image, as in the pictures above, one record is all there is, and ε = {show(noisy.epsilon_alone, 4)}.
 
     A claim of ε = 1 says: whatever the attacker sees, its odds on which of two records an agent holds change by at
     most a factor of e. A claim of ε = 100 says nothing that could matter.
@@ -241,7 +241,8 @@ def _(noisy):
         "Still better than a guess: "
         + ", ".join(f"{name} with a skill of {show(skill)}" for name, skill in skills.items() if skill > scene.BEATEN)
         + ".",
-        f"The images are hidden, at a claimed ε of {show(noisy.epsilon_alone)} for an agent with a single one. And "
+        f"The images are hidden, at a claimed ε of {show(noisy.epsilon_alone, 4)} for an agent with a single "
+        f"one. And "
         f"the agents end at an error of {show(noisy.played.final_error)}, where never to have begun has 1. Six "
         "agents with so few images cannot have both.",
         ask=f"3. **Move the slider** until neither attack has a skill above {scene.BEATEN}. What do ε and the "

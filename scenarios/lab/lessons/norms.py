@@ -47,7 +47,8 @@ def _():
 @app.cell(hide_code=True)
 def _(dimension, epsilon, way):
     mixed = scene.released(dimension.value, epsilon.value, way.value, "Laplace")
-    _rows = [[mixed.l2, mixed.l1, mixed.claimed, mixed.exact, f"≥ {mixed.found.epsilon_audited:.3g}", mixed.verdict]]
+    _proven = f"≥ {show(mixed.found.epsilon_audited, 4)}"
+    _rows = [[mixed.l2, mixed.l1, mixed.claimed, mixed.exact, _proven, mixed.verdict]]
     page.stack(
         mo.md("""
     ## What an audit says
@@ -182,7 +183,7 @@ def _(answer_1, epsilon):
     at_64 = scene.released(64, epsilon.value, "even", "Laplace", trials=400)
     question_1 = Number(
         at_64.exact,
-        f"√64 = 8 times the claim, and an audit of the even change finds {show(at_64.exact)}.",
+        f"√64 = 8 times the claim, and an audit of the even change finds {show(at_64.exact, 4)}.",
         tolerance=0.01,
         traps=(
             (epsilon.value, "That is the claim, which holds for a change in one coordinate only."),
@@ -190,7 +191,7 @@ def _(answer_1, epsilon):
         ),
         hint=lambda _: "How large can the ℓ1 norm be of a vector whose ℓ2 norm is 1?",
         ask="1. Gradients are clipped to change by 1 at most in ℓ2, in d = 64 dimensions, and get Laplace noise "
-        f"for a claim of ε = {show(epsilon.value)} by that bound. What is the true ε at δ = 0?",
+        f"for a claim of ε = {show(epsilon.value, 4)} by that bound. What is the true ε at δ = 0?",
     )
     page.ask(question_1, answer_1)
     return at_64, question_1
@@ -208,7 +209,8 @@ def _(answer_2, epsilon):
         absolute=1.0,
         tolerance=0.0,
         hint=lambda _: "Where do √2·d/ε and √d·σ meet? σ is read off the Gaussian curve at d = 1.",
-        ask=f"2. From which dimension on is the Gaussian noise the shorter one, at ε = {show(epsilon.value)} and δ "
+        ask=f"2. From which dimension on is the Gaussian noise the shorter one, at ε = {show(epsilon.value, 4)} "
+        f"and δ "
         "= 10⁻⁶? (Read it off the curves, or compute.)",
     )
     page.ask(question_2, answer_2)
@@ -220,8 +222,8 @@ def _(answer_3, even):
     last = even[-1]
     proven = last.found.epsilon_audited
     said = (
-        f"In the audit above the game proves ε ≥ {show(proven)}; claimed {show(last.claimed)}, "
-        f"exact {show(last.exact)}."
+        f"In the audit above the game proves ε ≥ {show(proven, 4)}; claimed {show(last.claimed, 4)}, "
+        f"exact {show(last.exact, 4)}."
     )
     question_3 = Choice.of(
         answer_3,
@@ -238,8 +240,9 @@ def _(answer_3, even):
 def _(mixed):
     question_4 = Until(
         mixed.ratio >= 5 - 1e-9,
-        f"Exact is {show(mixed.exact)}, {show(mixed.ratio)} times the claim: ‖Δ‖₁ = {show(mixed.l1)} at ‖Δ‖₂ = 1.",
-        f"Exact is {show(mixed.exact)}, {show(mixed.ratio)} times the claim: as much as ‖Δ‖₁ = {show(mixed.l1)} is "
+        f"Exact is {show(mixed.exact, 4)}, {show(mixed.ratio)} times the claim: ‖Δ‖₁ = {show(mixed.l1)} at ‖Δ‖₂ = 1.",
+        f"Exact is {show(mixed.exact, 4)}, {show(mixed.ratio)} times the claim: as much as ‖Δ‖₁ = "
+        f"{show(mixed.l1)} is "
         "more than ‖Δ‖₂ = 1.",
         ask="4. **Change the setting** at the top until the audit finds at least five times the claimed "
         r"$\varepsilon$.",

@@ -53,7 +53,8 @@ def _(claimed, reading):
     leaked = scene.leakage(reading.value, claimed.value)
     mo.md(rf"""
     {scene.AGENTS} agents on a ring, every link tapped, until one agent has been active
-    {scene.PER_AGENT} times. For the claim of ε = {show(leaked.epsilon)} at δ = {show(scene.DELTA)} the theorem asks
+    {scene.PER_AGENT} times. For the claim of ε = {show(leaked.epsilon, 4)} at δ = {show(scene.DELTA)} the
+    theorem asks
     for σ = {show(leaked.stddev)} at the first activation.
 
     ## One release
@@ -129,7 +130,7 @@ def _(leaked):
     """),
         figures.table(["activations", *(level.activation for level in leaked.audit.growth)], _rows),
         mo.md(f"""
-    Claimed: {show(leaked.epsilon)}. Verdict: **{leaked.audit.verdict}**. {leaked.audit.reason}
+    Claimed: {show(leaked.epsilon, 4)}. Verdict: **{leaked.audit.verdict}**. {leaked.audit.reason}
     """),
     )
 
@@ -238,7 +239,8 @@ def _(leaked):
             else "Such a claim allows too much: it needs more noise."
         ),
         f"The skill is {show(skill)} and the verdict {verdict}: "
-        f"{show(leaked.audit.epsilon_exact.estimate)} of the claimed {show(leaked.epsilon)} was found on this pair.",
+        f"{show(leaked.audit.epsilon_exact.estimate, 4)} of the claimed {show(leaked.epsilon, 4)} was found on "
+        f"this pair.",
         ask="3. **Change the setting** until no image is rebuilt better than a guess, and the audit finds nothing "
         "against a claim that means something.",
         by={"reading": list(scene.READINGS)[-1]},

@@ -179,7 +179,7 @@ def _(asked, found, mistaken):
         missing,
         ""
         if mistaken
-        else f"Claimed {show(found.claim.epsilon)}, exact {show(found.worst.epsilon_exact)}, error "
+        else f"Claimed {show(found.claim.epsilon, 4)}, exact {show(found.worst.epsilon_exact, 4)}, error "
         f"{show(found.error)}. {asked.lesson}",
         ask=f"3. **Repair algorithm {asked.name}** in the field above: until nothing is found against its claim, "
         "the claim is at most twice that of the sound twin, and the error too. (Fewer rounds, or more noise, is no "

@@ -22,7 +22,7 @@ from scenarios.render.page.drawing import (
     canvas,
 )
 from scenarios.render.sentences import Finding, by_hops
-from scenarios.results.numbers import between, show
+from scenarios.results.numbers import between, show, show_epsilon
 from scenarios.results.tree import NetworkResult
 from scenarios.results.views import ViewPrices, ViewsResult
 
@@ -287,7 +287,7 @@ def _shade_key(values: Sequence[float]) -> tuple[Entry, ...]:
     there = sorted(v for v in values if v > 0)
     if not there:
         return ()
-    shown = {show(v): shade(v) for v in (there[0], there[len(there) // 2], there[-1])}
+    shown = {show_epsilon(v): shade(v) for v in (there[0], there[len(there) // 2], there[-1])}
     square: Style = {"color": VERMILLION, "linestyle": "none", "marker": "s", "markersize": 12}
     return tuple(Entry(f"ε = {words}", (square | {"alpha": round(dark, 3)},)) for words, dark in shown.items())
 
@@ -316,7 +316,7 @@ def heat_map(found: ViewPrices.PairPrices, name: str) -> Chart:
         for u, v in found.refuted:
             plot.plot([v], [u], "x", color=INK, markersize=6, markeredgewidth=1.6)
         largest = max(values, default=0.0)
-        drawing = Drawing(name, f"ε of {n * (n - 1)} ordered pairs, the largest {show(largest)}.", figure)
+        drawing = Drawing(name, f"ε of {n * (n - 1)} ordered pairs, the largest {show_epsilon(largest)}.", figure)
     caption = (
         "What each listener, honest but curious, learns of each victim: exact ε, over all pairs of the adjacency."
     )
@@ -377,7 +377,9 @@ def exposure(net: NetworkResult, epsilons: Sequence[float], chosen: int, name: s
                 plot.plot([place[0]], [place[1]], "o", markersize=size, alpha=opacity, **over)
         who = f"of each agent at listener {chosen}" if listens else f"of agent {chosen} at each listener"
         drawing = Drawing(
-            name, f"ε {who}, from {show(min(values, default=0.0))} to {show(max(values, default=0.0))}.", figure
+            name,
+            f"ε {who}, from {show_epsilon(min(values, default=0.0))} to {show_epsilon(max(values, default=0.0))}.",
+            figure,
         )
     square = "the listener" if listens else "the victim"
     title = f"What agent {chosen} learns" if listens else f"Who learns of agent {chosen}"

@@ -62,3 +62,7 @@ def test_the_links_cover_nothing_of_the_notebook(chromium, tmp_path, width) -> N
         tops = page.evaluate("[...document.querySelectorAll('.own')].map(e => e.getBoundingClientRect().top)")
         assert len(tops) == 2
         assert min(tops) >= bottom
+
+
+def test_a_number_of_a_table_has_four_digits_as_everywhere():
+    assert [figures._text(one) for one in (2.87654, 1234, True, "≥ 1")] == ["2.877", "1,234", "yes", "≥ 1"]
