@@ -316,7 +316,9 @@ def _bounded(
         doors[victim] = _door(simulation, victim, adjacency, delta)
         progress.advance(1)
     if all(isinstance(one, str) for one in doors.values()):
-        raise AttackError(f"{why}; nor is there a bound at the door: {next(iter(doors.values()))}") from why
+        first = str(next(iter(doors.values())))
+        both = str(why) if first == str(why) else f"{why}; nor is there a bound at the door: {first}"
+        raise AttackError(both) from why
     return Bounded(doors, simulation.topology.agents, adjacency, delta, str(why))
 
 

@@ -215,9 +215,10 @@ class WitnessFile(Model):
         except OSError as error:
             inside = sorted(one.name for one in path.glob("witness-*.json")) if path.is_dir() else []
             allowed = f"a file of it: {', '.join(inside)}" if inside else "a file witness-….json of a results folder"
-            raise ScenarioError(
-                "witness", str(path), f"cannot be read ({error.strerror or error})", allowed
-            ) from None
+            why = f"cannot be read ({error.strerror or error})"
+            if path.is_dir() and not inside:
+                why = "a folder without a witness: where a claim of it is broken, its page says why there is none"
+            raise ScenarioError("witness", str(path), why, allowed) from None
         except ValueError as error:
             why = str(error)
             raise ScenarioError("witness", str(path), f"cannot be read ({why})", _WRITTEN) from None

@@ -160,6 +160,9 @@ class Sweep(Model):
 def load_sweep(text: str, file: str) -> Sweep:
     """A sweep from YAML text. You get one `ScenarioError` that tells all its mistakes: file, line, field, value and
     what is allowed."""
+    if file.endswith(".py"):
+        allowed = f"a YAML file: `scenario: …`, whose algorithm names it under kind: python, path: {file}:CLASS"
+        raise ScenarioError("file", file, "is code, not a sweep", allowed)
     tree = read_fields(text, file, "scenario: …, grid: …")
     if "scenario" not in tree and "algorithms" in tree:
         why = "is a scenario, not a sweep: `netsim run` runs it"

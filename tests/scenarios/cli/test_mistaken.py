@@ -19,6 +19,7 @@ MISTAKES = {
     "a sweep of no scenario": (
         "sweep of_none.yaml", 2, "of_none.yaml:2: scenario = 'tny.yaml': no such file, and no shipped scenario"
     ),
+    "code for a sweep": ("sweep mine.py", 2, "file = 'mine.py': is code, not a sweep; allowed: a YAML file"),
     "a sweep of variants": ("sweep of_many.yaml", 2, "of_many.yaml:1: scenario = 'several.yaml': has variants: "),
     "a scenario for a sweep": (
         "sweep tiny.yaml", 2,
@@ -156,7 +157,7 @@ MISTAKES = {
     ),
     "a folder of folders": ("report results", 2, "it has no results.json; allowed: a folder in it: one"),
     "a file for a folder of views": ("views tiny.yaml --out mine.py", 2, "--out = 'mine.py': cannot be written"),
-    "a folder for a witness": ("witness results", 2, "(Is a directory); allowed: a file witness-….json of a results"),
+    "a folder for a witness": ("witness results", 2, "a folder without a witness: where a claim of it is bro"),
     "a claim of a scenario": ("audit tiny.yaml --epsilon 1", 2, "--epsilon = 1.0: only for an algorithm of"),
     "no entry of a list": (
         "check tiny.yaml -o algorithms[5].rounds=1", 2, "[5] is no entry of the list; allowed: algorithms[0]\n"
