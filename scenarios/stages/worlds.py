@@ -173,7 +173,7 @@ def as_audited(claim: Claim, pair: Pair) -> Claim:
         relation = f"any data in place of {what} (the claim ignores how much they differ)"
         return replace(claim, adjacency=replace(adjacency, gradient_change=math.inf, relation=relation))
     if adjacency.change is None and isinstance(zero, Tilted) and isinstance(other, Tilted):
-        size = f"{adjacency.gradient_change:.4g} in ℓ2"
+        size = f"{adjacency.at(zero.records).gradient_change:.4g} in ℓ2"
         relation = f"{adjacency.relation}, or its gradient moved by a constant vector of at most {size}"
         return replace(claim, adjacency=replace(adjacency, relation=relation))
     return claim
