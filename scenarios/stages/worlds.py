@@ -181,13 +181,15 @@ def as_audited(claim: Claim, pair: Pair) -> Claim:
 
 def agents_of(simulation: Simulation, chosen: int | None) -> list[int]:
     """Agents that an audit is about: the chosen one; or all where they are few, for code may treat an agent by its
-    number; of more one of each kind by its mixing weights, then others."""
-    topology = simulation.topology
+    number; of more one of each kind by its mixing weights, then others. The fewer records, the sooner: a mean
+    moves most where they are few. Who has the most is one of the others."""
+    topology, records = simulation.topology, simulation.problem.records
     if chosen is not None:
         return [chosen]
     lasting = [i for i in range(topology.agents) if i not in simulation.timing.forgetful]
     if len(lasting) <= AGENTS:
         return lasting
+    lasting.sort(key=records.__getitem__)
     kinds: dict[bytes, int] = {}
     for i in lasting:
         kinds.setdefault(np.sort(np.round(topology.row(i), 12)).tobytes(), i)

@@ -11,10 +11,12 @@ import pytest
 from attacks.audit.loss import comparison
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import FIRST_CHUNK, estimated
+from netsim import topology
 from netsim.algorithms.extra import Extra
 from netsim.errors import ScenarioError, StalledError
 from netsim.network.links import LinkLaw
-from netsim.problems import Tilted
+from netsim.problems import LogisticLoss, Problem, Tilted
+from netsim.simulation import Simulation
 from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
 from scenarios.schema import Scenario
@@ -22,7 +24,7 @@ from scenarios.stages import worst_pair
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.witness import completed, confirm
 from scenarios.stages.witness_file import WitnessFile
-from scenarios.stages.worlds import AuditOptions, holding, worlds
+from scenarios.stages.worlds import BRIEFLY, AuditOptions, agents_of, holding, worlds
 from scenarios.stages.worlds import audited as audited_pair
 from scenarios.stages.worst_pair import SATURATED, constant_change, holds_for_any_change, pair_for, share_left
 from tests.scenarios.command import cli
@@ -884,6 +886,16 @@ def test_a_constant_change_is_one_of_allowed_data(name, fields, verdict):
     assert found.judgement.verdict.value == verdict
     if "records" in fields:
         assert found.pair.change_used == pytest.approx(1.0)
+
+
+def test_of_many_agents_those_with_the_fewest_and_the_most_records_are_looked_at():
+    parts = [3] * 30
+    parts[16], parts[22] = 1, 7
+    problem = Problem([LogisticLoss(np.eye(m, 7), np.ones(m), 0.5) for m in parts])
+    chosen = agents_of(Simulation(problem, topology.ring(30), Extra(1, 0.1)), None)
+    assert chosen[0] == 16
+    assert 22 in chosen
+    assert len(set(chosen)) == len(chosen) <= BRIEFLY
 
 
 @pytest.mark.slow
