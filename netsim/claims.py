@@ -1,7 +1,7 @@
 """Privacy claims of papers: the number, its theorem, adjacency and norm, and clipping to a norm bound."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Literal, Self, cast
 
@@ -49,6 +49,8 @@ class Adjacency:
     the norm that the adjacency itself is stated in and its bound there (None: `gradient_change`, in ℓ2). `bending`:
     by how much the smoothness of f' may lie above that of f; claims are computed from an L that holds for both.
     `record`: one record of the agent differs, so that the gradient of a batch without it is the same in both worlds.
+    `fewest`: the bounds are those of an agent whose mean is over so few records, and of one with more a record moves
+    less, in proportion (`at`); None: they are the same of every agent.
     """
 
     gradient_change: float
@@ -59,11 +61,15 @@ class Adjacency:
     change: float | None = None
     bending: float = 0.0
     record: bool = False
+    fewest: int | None = None
 
     def __post_init__(self) -> None:
         check_types(self)
         if not self.gradient_change >= 0:
             raise ScenarioError("gradient_change", self.gradient_change, "not a bound on a norm", "a number >= 0")
+        if self.fewest is not None and (self.fewest < 1 or self.change is not None):
+            allowed = ">= 1, or None where a change is stated"
+            raise ScenarioError("fewest", self.fewest, "no number of records that bounds are of", allowed)
 
     @classmethod
     def within(
@@ -86,14 +92,24 @@ class Adjacency:
             return known
         return min(known, _factor(self.norm, norm, dimension) * self.change)
 
+    def at(self, records: int) -> Self:
+        """The pairs of one agent, which has so many records."""
+        if self.fewest is None or records <= self.fewest:
+            return self
+        share = self.fewest / records
+        bounds = {"gradient_change": share * self.gradient_change, "curvature_change": share * self.curvature_change}
+        return replace(self, **bounds, fewest=None)
+
     def allows(self, other: "Adjacency", dimension: int) -> bool:
-        """Whether no bound of this one is below that of the other, but for rounding, and it is not of a record where
-        the other is of all of them."""
+        """Whether no bound of this one is below that of the other, but for rounding, at any agent, and it is not of a
+        record where the other is of all of them."""
         ours, theirs = (
             (one.curvature_change, one.bending, *(one.in_norm(norm, dimension) for norm in ORDERS))
             for one in (self, other)
         )
-        return self.record <= other.record and all(a >= b * (1 - 1e-9) for a, b in zip(ours, theirs, strict=True))
+        as_few = self.fewest is None or (other.fewest is not None and self.fewest >= other.fewest)
+        as_few = as_few and self.record <= other.record
+        return as_few and all(a >= b * (1 - 1e-9) for a, b in zip(ours, theirs, strict=True))
 
 
 @dataclass(frozen=True)

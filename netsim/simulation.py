@@ -679,8 +679,11 @@ class Simulation:
         claim = claim_at(setting)
         if claim is None:
             return None
-        if not claim.adjacency.allows(adjacency, setting.dimension):  # of fewer pairs than it was asked about
+        stated = claim.adjacency
+        if not stated.allows(adjacency, setting.dimension):  # of fewer pairs than it was asked about
             claim = replace(claim, adjacency=adjacency)
+        elif stated.fewest is not None and not adjacency.allows(stated, setting.dimension):  # bounds of its author's
+            claim = replace(claim, adjacency=replace(stated, fewest=None))
         failed: list[str] = []
         if math.inf in setting.weak_convexity:
             other = claim_at(setting.loosened(1.0))

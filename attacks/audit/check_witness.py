@@ -345,10 +345,12 @@ class Objectives:
             bends = [here(bend), there(bend)]
         apart = "pair.change: not adjacent: the gradients differ by more than"
         require(not stated["constant"] or len(moves) == 1, f"{apart} a constant vector")
-        sizes = [("curvature", stated["curvature_change"], bend) for bend in bends]
+        fewest = stated.get("fewest") or len(rows)  # the bounds are those of so few records: of more one counts less
+        share = min(1.0, fewest / len(rows))
+        sizes = [("curvature", share * stated["curvature_change"], bend) for bend in bends]
         for v in map(np.abs, moves):
             norms = {"l1": [v.sum()], "l2": [np.sqrt((v * v).sum())], "linf": v}
-            sizes += [("l2", stated["gradient_change"], size) for size in norms["l2"]]
+            sizes += [("l2", share * stated["gradient_change"], size) for size in norms["l2"]]
             sizes += [(stated["norm"], stated["change"], size) for size in norms[stated["norm"]]]
         for what, bound, size in sizes:
             require(bound in (None, math.inf) or less(size, bound * (1 + SLACK)), f"{apart} {bound} in {what}")

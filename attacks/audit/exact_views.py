@@ -110,6 +110,7 @@ class Priced:
     conditions: tuple[str, ...]
     quadratic: frozenset[int]
     neighbors: Sequence[tuple[int, ...]]
+    records: tuple[int, ...]
 
     @classmethod
     def of(
@@ -145,6 +146,7 @@ class Priced:
             tuple(conditions),
             frozenset(used),
             everything.public.neighbors,
+            everything.public.records,
         )
 
     # ── single views ────────────────────────────────────────────────────────────────────────────────
@@ -163,8 +165,8 @@ class Priced:
         listener = _Listener.of(self, fields, inside)
         change = None if worlds is None else self.change(victim, worlds)
         pair = None if change is None else self._epsilon(*listener.of_change(victim, change))
-        bound = None if self.unbounded(victim) else self._epsilon(*listener.worst([victim], self.adjacency)[0])
-        size = self.adjacency.gradient_change
+        size, constant = self._size(victim), self.adjacency.constant
+        bound = None if self.unbounded(victim) else self._epsilon(*(listener.worst([victim], constant)[0] * size))
         shown = listener.worst_change(victim) * (size if math.isfinite(size) else 1.0) if change is None else change
         return Price(pair, bound, listener.combination(victim, shown))
 
@@ -181,7 +183,7 @@ class Priced:
         def cost(members: tuple[int, ...]) -> float:
             if members not in found:
                 listener = _Listener.of(self, self.together(members), members)
-                ends = listener.worst([victim], self.adjacency)[0]
+                ends = listener.worst([victim], self.adjacency.constant)[0]
                 found[members] = max(ends if change is None else listener.of_change(victim, change))
             return found[members]
 
@@ -205,10 +207,11 @@ class Priced:
         n = len(self.seen)
         ends = np.full((n, n, 2), np.nan)
         victims = [i for i in range(n) if self.unbounded(i) is None]
+        sizes = np.array([[self._size(i)] for i in victims])
         for listener in range(n):
             one = _Listener.of(self, self.seen[listener], (listener,))
             if victims:
-                ends[victims, listener] = one.worst(victims, self.adjacency)
+                ends[victims, listener] = sizes * one.worst(victims, self.adjacency.constant)
             ends[listener, listener] = 0.0
         epsilon = gaussian_epsilon(np.where(np.isnan(ends), 0.0, ends), self.delta)
         epsilon = np.where(np.isnan(ends), np.nan, epsilon)
@@ -233,8 +236,13 @@ class Priced:
         """The price over all pairs with what it rests on."""
         if price.all is None:
             return None
-        where = f"{self.adjacency.relation}, by at most {show(self.adjacency.gradient_change, 4)} in ℓ2"
+        where = f"{self.adjacency.relation}, by at most {show(self._size(victim), 4)} in ℓ2"
         return Bound(price.all.upper, (*self.conditions, f"agent {victim}: {where}"))
+
+    def _size(self, victim: int) -> float:
+        """By how much the adjacency lets the victim's gradient change, in ℓ2."""
+        records = self.records[victim] if self.records else 1
+        return self.adjacency.at(records).gradient_change
 
     def together(self, members: Sequence[int]) -> frozenset[Field]:
         """The fields that these agents received or sent."""
@@ -350,21 +358,20 @@ class _Listener:
         prices = self.view.prices(self._moved(victim, change))
         return float(np.linalg.norm(prices.least)), float(np.linalg.norm(prices.most))
 
-    def worst(self, victims: Sequence[int], adjacency: Adjacency) -> Array:
-        """Ends of μ of each victim over all changes that the adjacency allows, (victims, 2)."""
-        width, size = self.messages.width, float(adjacency.gradient_change)
-        parts = [self._columns(victim, adjacency.constant) for victim in victims]
-        stops = np.cumsum([part.shape[1] for part in parts]).tolist()
+    def worst(self, victims: Sequence[int], constant: bool) -> Array:
+        """Ends of μ of each victim over all changes of length 1, (victims, 2); `constant`: alike at every point."""
+        width = self.messages.width
+        parts = [self._columns(victim, constant) for victim in victims]
+        stops: list[int] = np.cumsum([part.shape[1] for part in parts]).tolist()
         prices = self.view.prices(np.hstack(parts))
         ends = np.zeros((len(parts), 2))
         for k, (part, stop) in enumerate(zip(parts, stops, strict=True)):
-            start = stop - part.shape[1]
+            start = stop - int(part.shape[1])
             if width == 1:
-                limits: Array = size * np.ones(stop - start)
-                ends[k] = prices.worst(slice(start, stop), limits)
+                ends[k] = prices.worst(slice(start, stop), np.ones(stop - start))
             elif part.shape[1]:
                 each = np.array([_steepest(prices, slice(at, at + width)) for at in range(start, stop, width)])
-                ends[k] = size * np.max(each[:, 0]), size * np.sum(each[:, 1])
+                ends[k] = np.max(each[:, 0]), np.sum(each[:, 1])
         return ends
 
     def worst_change(self, victim: int) -> Array:

@@ -99,6 +99,8 @@ def bound_at_door(
     may fall in more than `most` ways.
     """
     ones = [one.replica(one.view.replicas - 1 if k else 0) for k, one in enumerate(samples)]
+    records = ones[0].view.public.records
+    adjacency = adjacency.at(records[agent]) if records else adjacency
     found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), most))
     worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
     if worst == _NOTHING:

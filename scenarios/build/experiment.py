@@ -3,7 +3,6 @@
 import math
 from collections.abc import Container
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from netsim.metrics import OWN_GRADIENTS, Measures
 from netsim.network.laws import DelayLaw
 from netsim.network.links import AccessLaw, LinkLaw
 from netsim.network.radio import Radio
-from netsim.problems import Bent, Dataset, Objective, Problem, Sampled, Tilted
+from netsim.problems import Bent, Dataset, Objective, Problem, Tilted
 from netsim.problems.objective import direction
 from netsim.readers.live import Downtime
 from netsim.settings import NetworkSettings, Recording, Timing
@@ -171,11 +170,12 @@ def adjacency_of(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adja
     bound = 2 * largest
     if scenario.audit is not None and scenario.audit.adjacency == "agent":
         return Adjacency(bound, "all data of one agent replaced", curvature)
-    fewest = min(cast("Sampled", f).records for f in problem.objectives)
+    fewest, most = min(problem.records), max(problem.records)
     relation = "one record of one agent replaced"
     if scenario.problem.kind not in (*LOGISTIC, "softmax") and math.isfinite(bound):
         relation += f", each record's gradient assumed to be at most {largest:.4g} in ℓ2"
-    return Adjacency(bound / fewest, relation, curvature / fewest, record=True)
+    unequal = fewest if fewest < most else None
+    return Adjacency(bound / fewest, relation, curvature / fewest, record=True, fewest=unequal)
 
 
 def _record_bounds(scenario: Scenario, dataset: Dataset) -> tuple[float, float]:

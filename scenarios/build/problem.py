@@ -416,6 +416,7 @@ def check_adjacent(own: Objective, other: Objective, adjacency: Adjacency) -> No
     adjacency allows, in its norm where the gradient is moved and in ℓ2 elsewhere, or which is bent more: a claim says
     nothing of such a pair."""
     norm = adjacency.norm if getattr(other, WITHIN, None) is own else "l2"
+    adjacency = adjacency.at(int(getattr(own, "records", 1)))
     # a bound on sup ‖∇f − ∇f'‖, exact where one record differs and where the move is constant
     size, allowed = float("inf"), adjacency.in_norm(norm, own.dimension)
     if getattr(other, WITHIN, None) is own:

@@ -297,6 +297,8 @@ def claim_as_plain(claim: Claim) -> Tree:
     adjacency = numbers(asdict(claim.adjacency))
     if not claim.adjacency.record:  # as in files of a version that did not know of it
         del adjacency["record"]
+    if claim.adjacency.fewest is None:
+        del adjacency["fewest"]
     found = numbers({**asdict(claim), "adjacency": adjacency})
     del found["coins"]
     found["failed_conditions"] = list(claim.failed_conditions)

@@ -172,7 +172,7 @@ def as_audited(claim: Claim, pair: Pair) -> Claim:
         relation = f"any data in place of {what} (the claim ignores how much they differ)"
         return replace(claim, adjacency=replace(adjacency, gradient_change=math.inf, relation=relation))
     if adjacency.change is None and isinstance(zero, Tilted) and isinstance(other, Tilted):
-        size = f"{adjacency.gradient_change:.4g} in ℓ2"
+        size = f"{adjacency.at(zero.records).gradient_change:.4g} in ℓ2"
         relation = f"{adjacency.relation}, or its gradient moved by a constant vector of at most {size}"
         return replace(claim, adjacency=replace(adjacency, relation=relation))
     return claim
@@ -180,13 +180,15 @@ def as_audited(claim: Claim, pair: Pair) -> Claim:
 
 def agents_of(simulation: Simulation, chosen: int | None) -> list[int]:
     """Agents that an audit is about: the chosen one; or all where they are few, for code may treat an agent by its
-    number; of more one of each kind by its mixing weights, then others."""
-    topology = simulation.topology
+    number; of more one of each kind by its mixing weights, then others. The fewer records, the sooner: a mean
+    moves most where they are few. Who has the most is one of the others."""
+    topology, records = simulation.topology, simulation.problem.records
     if chosen is not None:
         return [chosen]
     lasting = [i for i in range(topology.agents) if i not in simulation.timing.forgetful]
     if len(lasting) <= AGENTS:
         return lasting
+    lasting.sort(key=records.__getitem__)
     kinds: dict[bytes, int] = {}
     for i in lasting:
         kinds.setdefault(np.sort(np.round(topology.row(i), 12)).tobytes(), i)

@@ -98,7 +98,7 @@ def pair_for(
         record = 0 if spec.adjacency == "record" else None
         of_any = claim.norm != BY_HAND and holds_for_any_change(subject, claim, activations)  # by hand: of this pair
         of_any = of_any and bounds_releases(subject.simulation, pair.agent, record)
-        return replace(pair, change_used=change_used(pair, points, claim.adjacency), any_change=of_any), None
+        return replace(pair, change_used=_used(subject, claim, pair, points), any_change=of_any), None
     looked_at = agents_of(subject.simulation, spec.agent)
     tried = sum(_budget(k, spec.search.candidates) for k in range(len(looked_at)))  # and pairs with both worlds moved
     progress.begin(f"{subject.spec.name}: searching the worst pair", tried)
@@ -123,10 +123,10 @@ def pair_for(
     of_any = best.saturated is not None
     chosen = Pair(best.agent, (best.true, winner.candidate.hypothesis), description, any_change=of_any)
     shown = taken(PairSearch.WorstPair, winner.candidate, epsilon=winner.epsilon, any_change=of_any)
-    used = change_used(chosen, best.points, claim.adjacency) if best.saturated is None else best.saturated
+    used = _used(subject, claim, chosen, best.points) if best.saturated is None else best.saturated
     if claim.delta == 0 and (stated := _aimed(subject, pair)) > _aimed(subject, chosen):
         # where no cost of a release is known, few losses rank candidates badly; aimed noise costs nothing to validity
-        chosen, used = pair, change_used(pair, found[0].points, claim.adjacency)
+        chosen, used = pair, _used(subject, claim, pair, found[0].points)
         shown = PairSearch.WorstPair(family="as stated", description=pair.description, epsilon=stated)
     agents = f"at agent{'s' if len(free) > 1 else ''} {', '.join(map(str, free))}" if free else ""
     doubt = _doubt(shown, unbounded, agents or unheld, found[0].batched, claim.adjacency.gradient_change)
@@ -188,6 +188,11 @@ def _aimed(subject: Subject, pair: Pair) -> float:
     zero, other = (cast("Objective", one) for one in pair.hypotheses)
     sample = worlds(holding(subject.simulation, pair.agent, zero), pair.agent, other, TRANSCRIPTS)(0, WORST_CASE)
     return float(np.max(compare_worlds(sample, pair.agent, zero, other).losses_on_wire(np.inf)))
+
+
+def _used(subject: Subject, claim: Claim, pair: Pair, points: Array) -> float | None:
+    """Share of the change that the claim allows its agent which the pair uses."""
+    return change_used(pair, points, claim.adjacency.at(subject.simulation.problem.records[pair.agent]))
 
 
 def holds_for_any_change(subject: Subject, claim: Claim, activations: int) -> bool:

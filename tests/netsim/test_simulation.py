@@ -215,7 +215,7 @@ def test_a_walk_stops_exactly_where_it_should(options, total, largest):
 
 
 @pytest.mark.parametrize(
-    "stated", [{"gradient_change": 0.15}, {"change": 0.1, "norm": "l1"}, {"curvature_change": 0.0}]
+    "stated", [{"gradient_change": 0.15}, {"change": 0.1, "norm": "l1"}, {"curvature_change": 0.0}, {"fewest": 5}]
 )
 def test_a_claim_of_fewer_pairs_than_it_was_asked_about_is_held_to_all_of_them(stated):
     """Its author has worked out by himself how far adjacent gradients are apart."""
@@ -231,6 +231,25 @@ def test_a_claim_of_fewer_pairs_than_it_was_asked_about_is_held_to_all_of_them(s
     assert simulation(descent()).claim(wider, 4, 0.0).adjacency == wider
     larger = simulation(Stated(4, Constant(0.1), Constant(0.5))).claim(wider, 4, 0.0)
     assert larger.adjacency == wider
+
+
+@pytest.mark.parametrize(("change", "kept"), [(0.25, True), (0.3, False)])
+def test_bounds_of_a_claims_author_are_the_same_of_every_agent(change, kept):
+    """By how much a record moves a gradient is the less, the more records there are; what else an author has worked
+    out need not be."""
+
+    class Stated(PrivateGradientDescent):
+        def claim(self, adjacency, setting, delta):
+            found = super().claim(adjacency, setting, delta)
+            return replace(found, adjacency=replace(adjacency, gradient_change=change))
+
+    asked = Adjacency(0.25, "one record", 0.1, record=True, fewest=8)
+    found = simulation(Stated(4, Constant(0.1), Constant(0.5))).claim(asked, 4, 0.0).adjacency
+    for records, less in ((5, 1.0), (8, 1.0), (16, 0.5)):
+        expected = (change, 0.1) if not kept else (less * change, less * 0.1)
+        assert (found.at(records).gradient_change, found.at(records).curvature_change) == expected
+    assert asked.allows(replace(asked, fewest=7), 2)
+    assert not replace(asked, fewest=7).allows(asked, 2)
 
 
 def test_a_diverging_run_is_a_result():

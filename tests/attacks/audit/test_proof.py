@@ -1,5 +1,6 @@
 """A bound over all pairs: no adjacent pair loses more, true claims are reached, a tenth less noise is noticed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,8 +18,9 @@ from netsim.claims import Adjacency, Clip
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import Node, choose, subset
-from netsim.problems import Bent, Tilted
+from netsim.problems import Bent, LogisticLoss, Problem, Tilted, load
 from netsim.simulation import Simulation
+from netsim.topology import complete
 from scenarios.build.experiment import Experiment
 from scenarios.schema.scenario import Scenario
 from scenarios.stages.worlds import worlds
@@ -86,9 +88,9 @@ def adjacent(own: Any, adjacency: Adjacency, rng: np.random.Generator) -> list[A
     return [Tilted(own, slope), Bent(own, slope, bend), replace(own, features=features, labels=labels)]
 
 
-def lost(sample: Sample, own: Any, other: Any) -> float:
+def lost(sample: Sample, own: Any, other: Any, agent: int = AGENT) -> float:
     """ε(δ) of the pair: of the releases' total cost where all noise is Gaussian, else the largest loss seen."""
-    found = compare_worlds(sample, AGENT, own, other)
+    found = compare_worlds(sample, agent, own, other)
     assert not np.any(np.isfinite(found.leaked))
     if set(found.laws) == {Gaussian}:
         return gaussian_epsilon(float(np.sqrt(np.max(np.sum(found.cost, axis=0)))), DELTA)
@@ -403,6 +405,77 @@ def test_where_a_record_differs_batches_without_it_do_not(
     assert most <= bound.epsilon * (1 + 1e-9)
     if algorithm == Cycles():
         np.testing.assert_allclose(most, bound.epsilon, rtol=1e-9)
+
+
+@dataclass(frozen=True)
+class Unequal(Algorithm):
+    """Gradients at 0, of all records or of `batch` in turn, `weight` times as large for each record that one has."""
+
+    gaussian: bool
+    batch: int = 0
+    weight: int = 0
+    step: float = 0.0
+
+    async def run(self, node: Node) -> None:
+        x, m = node.zeros(), node.records
+        for t in range(2):
+            batch = [(t * self.batch + k) % m for k in range(self.batch)] if self.batch else None
+            if self.step:
+                g = (await node.proximal(x, self.step)) / self.step
+            else:
+                g = await node.gradient(x, batch)
+            await node.exchange(g=node.privatize(m**self.weight * g, (Gaussian if self.gaussian else Laplace)(2.0)))
+            node.estimate(x)
+
+
+PARTS = 9, 5, 8
+"""Records of the agents."""
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize(
+    ("algorithm", "times", "moved"),
+    [
+        # by how much a record moves a release of an agent with m of them, if the longest gradient of one is 1
+        pytest.param({}, 2, lambda m: 2 / m, id="the mean"),
+        pytest.param({"weight": 1}, 2, lambda m: 2.0, id="the sum"),
+        pytest.param({"batch": 1}, 1, lambda m: 2.0, id="one record in turn"),
+        pytest.param({"batch": 2}, 1, lambda m: 1.0, id="two records in turn"),
+        pytest.param({"step": 0.5}, 2, lambda m: 2 / m / (1 + 0.5 * 0.5), id="the proximal point"),
+    ],
+)
+def test_a_record_moves_less_where_there_are_more(
+    algorithm: dict[str, Any], times: int, moved: Callable[[int], float], gaussian: bool
+) -> None:
+    """Composition by hand, of agents with 9, 5 and 8 records; replaced records never lose more."""
+    dimension = 4
+    data = load("synthetic", records=sum(PARTS), dimension=dimension, seed=3, norm_bound=1.0)
+    features, labels = (np.split(a, np.cumsum(PARTS)[:-1]) for a in (data.features, data.labels))
+    own = [LogisticLoss(a, b, 0.5) for a, b in zip(features, labels, strict=True)]
+    simulation = Simulation(
+        Problem(tuple(own), name="logistic", ridge=0.5), complete(3), Unequal(gaussian, **algorithm)
+    )
+    adjacency = Adjacency(2 / min(PARTS), "one record", 1 / 4 / min(PARTS), record=True, fewest=min(PARTS))
+    rng = np.random.default_rng(0)
+    for agent, m in enumerate(PARTS):
+        size, root = moved(m) / 2.0, 1.0 if gaussian else np.sqrt(dimension)
+        expected = gaussian_epsilon(np.sqrt(times) * size, DELTA) if gaussian else times * root * size
+        simulate = worlds(simulation, agent, own[agent], 4)
+        there = simulate(0, WORST_CASE), simulate(1, WORST_CASE)
+        bound = bound_at_door(there, agent, adjacency, DELTA, 0.5)
+        np.testing.assert_allclose(bound.epsilon, expected, rtol=1e-9)
+        most = 0.0
+        for _ in range(4):  # opposite records, which are told apart best
+            slope = rng.choice((-1.0, 1.0), dimension) / np.sqrt(dimension)
+            worst = [Tilted(own[agent], by * slope / m, record=0 if "batch" in algorithm else None) for by in (-1, 1)]
+            here = replace(simulation, problem=simulation.problem.replace(agent, worst[0]))
+            most = max(most, lost(worlds(here, agent, worst[1], 4)(0, WORST_CASE), *worst, agent=agent))
+            features, labels = own[agent].features.copy(), own[agent].labels.copy()
+            features[0], labels[0] = slope, -labels[0]
+            other = replace(own[agent], features=features, labels=labels)
+            assert lost(worlds(simulation, agent, other, 4)(0, WORST_CASE), own[agent], other, agent=agent) <= most
+        assert most <= bound.epsilon * (1 + 1e-9)
+        assert most >= 0.75 * bound.epsilon
 
 
 def test_a_batch_that_follows_what_was_seen_has_no_bound() -> None:

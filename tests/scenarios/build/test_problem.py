@@ -323,6 +323,9 @@ def test_who_is_too_far_is_not_adjacent():
         check_adjacent(OWN, other, Adjacency(math.inf, ""))
         with pytest.raises(ScenarioError, match="not adjacent"):
             check_adjacent(OWN, other, Adjacency(0.999 * size, ""))
+        check_adjacent(OWN, other, Adjacency(2 * size, "", fewest=3))  # of more records each weighs less
+        with pytest.raises(ScenarioError, match="not adjacent"):
+            check_adjacent(OWN, other, Adjacency(1.999 * size, "", fewest=3))
     curved = NonconvexLogistic(FEATURES, LABELS)
     check_adjacent(curved, curved.with_record(0, FEATURES[0], LABELS[0]), Adjacency(0.0, ""))
     with pytest.raises(ScenarioError, match="not adjacent"):
