@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkab
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from netsim.arrays import Array, frozen, positive_step, same_length, whole
+from netsim.arrays import Array, frozen, positive_step, product, same_length, whole
 from netsim.claims import Norm, length
 from netsim.errors import ProtocolError, ScenarioError
 from netsim.models.model import Regularizer
@@ -20,24 +20,13 @@ from netsim.models.model import Regularizer
 T = TypeVar("T")
 
 
-ONE_THREAD = 8192
-"""Numbers that OpenBLAS multiplies with a vector in one thread: of more, bits would depend on how many it has."""
-
-
 def times(rows: Array, matrix: Array) -> Array:
     """rows @ matrixᵀ, (…, r, k) and (…, m, k) give (…, r, m), each row's bits independent of the other rows.
 
-    A product of its own for each row: half of einsum's time. `matrix` is contiguous, or its transpose is.
+    `matrix` is contiguous, or its transpose is.
     """
-    vectors, width = np.ascontiguousarray(rows), matrix.shape[-1]
-    if width > ONE_THREAD:
-        return np.einsum("...rk,...mk->...rm", vectors, np.ascontiguousarray(matrix))
-    if matrix.shape[-2] * width > ONE_THREAD:
-        most = ONE_THREAD // width
-        parts = (matrix[..., k : k + most, :] for k in range(0, matrix.shape[-2], most))
-        return np.concatenate([times(vectors, part) for part in parts], axis=-1)
     columns = matrix.T if matrix.ndim == 2 else matrix.swapaxes(-1, -2)[..., None, :, :]
-    return np.matmul(vectors[..., None, :], columns)[..., 0, :]
+    return product(np.ascontiguousarray(rows)[..., None, :], columns)[..., 0, :]
 
 
 def half_square(x: Array) -> Array:
