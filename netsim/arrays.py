@@ -53,6 +53,30 @@ def evenly(count: int, most: int) -> list[int]:
     return [int(k) for k in np.linspace(0, count - 1, min(count, most)).astype(int)]
 
 
+ONE_THREAD = {True: 1 << 13, False: 1 << 18}
+"""Multiplications that OpenBLAS does in one thread: with a vector, and of two matrices."""
+
+
+def product(left: Array, right: Array) -> Array:
+    """left @ right, (…, m, k) and (…, k, n) give (…, m, n): a product of its own at each place of the leading axes.
+
+    So no replica's bits depend on the others, and none on the threads that BLAS has: it does larger ones in parts. In
+    memory both are contiguous, or their transposes are.
+    """
+    (m, k), n = left.shape[-2:], right.shape[-1]
+    most = ONE_THREAD[m == 1 or n == 1] // max(k, 1)
+    if m * n <= most:
+        return np.matmul(left, right)
+    if not most:
+        half = k // 2
+        return product(left[..., :half], right[..., :half, :]) + product(left[..., half:], right[..., half:, :])
+    if n < m:
+        height = max(1, most // n)
+        return np.concatenate([product(left[..., i : i + height, :], right) for i in range(0, m, height)], axis=-2)
+    width = max(1, most // m)
+    return np.concatenate([product(left, right[..., j : j + width]) for j in range(0, n, width)], axis=-1)
+
+
 def frozen(values: ArrayLike, field: str, ndim: int) -> Array:
     """A read-only, contiguous float64 copy with `ndim` axes, none of them empty, all values finite."""
     try:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from netsim.arrays import Array, unknown, whole
+from netsim.arrays import Array, product, unknown, whole
 from netsim.errors import ScenarioError
 from netsim.models.model import Model, mixed_gradient, sigmoid, softplus
 
@@ -135,14 +135,14 @@ class Dense:
 def _forward(features: Array, matrix: Array) -> Array:
     """A Wᵀ: (…, m, p) and (…, h, p) give (…, m, h)."""
     if matrix.ndim > 2:
-        return np.einsum("...mp,...hp->...mh", features, matrix, order="C")
+        return product(features, np.swapaxes(matrix, -1, -2))
     return _flat(features, matrix.T)
 
 
 def _backward(slope: Array, matrix: Array) -> Array:
     """S W: (…, m, h) and (…, h, p) give (…, m, p)."""
     if matrix.ndim > 2:
-        return np.einsum("...mh,...hp->...mp", slope, matrix, order="C")
+        return product(slope, matrix)
     return _flat(slope, matrix)
 
 
@@ -243,10 +243,8 @@ class _Network(_Classifier):
             entering, turned = run.inputs[index], np.swapaxes(slope, -1, -2)
             if slope.shape[-2] == entering.shape[-2] == 1:
                 matrix[...] = turned * entering
-            elif parameters.ndim == 1:
-                matrix[...] = np.matmul(turned, entering)
             else:
-                matrix[...] = np.einsum("...mh,...mp->...hp", slope, entering, order="C")
+                matrix[...] = product(turned, entering)
             if layer.bias:
                 layer.offset(found)[...] = np.sum(slope, axis=-2)
             if index:

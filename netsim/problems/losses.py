@@ -57,10 +57,6 @@ class _Loss(OfRecords, ABC):
         return self.records
 
     @cached_property
-    def _columns(self) -> Array:
-        return np.ascontiguousarray(self.features.T)
-
-    @cached_property
     def _spectral_norm(self) -> float:
         return float(np.linalg.norm(self.features, 2))
 
@@ -156,19 +152,18 @@ class LeastSquares(_OfResiduals):
 
     def data_gradient(self, x: Array) -> Array:
         """2 Aᵀ(Ax − b) / D: the gradient without the public ridge; shape (replicas, dimension)."""
-        return times(times(x, self.features) - self.targets, self._columns) / self._mass
+        return times(times(x, self.features) - self.targets, self.features.T) / self._mass
 
     @staticmethod
     def stacked(losses: "Sequence[LeastSquares]", which: Places) -> Callable[[Array], Array]:
         """Gradients of many agents at as many points, (agents, replicas, dimension) both; `which` says whose loss is
         which, and all are of equally many records. The bits are those of `gradient`."""
         rows, targets = _spread([f.features for f in losses], which), _spread([f.targets for f in losses], which)
-        targets, columns = targets[:, None], _spread([f.features.T for f in losses], which)
+        targets, columns = targets[:, None], rows.swapaxes(-1, -2)
         mass, ridge = _each([f._mass for f in losses], which), _each([f.ridge for f in losses], which)
 
         def gradients(x: Array) -> Array:
-            residuals = np.einsum("ark,amk->arm", x, rows) - targets
-            return np.einsum("arm,akm->ark", residuals, columns) / mass + ridge * x
+            return times(times(x, rows) - targets, columns) / mass + ridge * x
 
         return gradients
 
@@ -243,30 +238,26 @@ class _LogisticLoss(_Loss):
         return max(0.0, self.weight * self.shape / 2 - self.ridge)
 
     @cached_property
-    def _signed(self) -> Array:
-        """z_s = b_s a_s, shape (m, d)."""
-        return self.labels[:, None] * self.features
-
-    @cached_property
-    def _signed_columns(self) -> Array:
-        return np.ascontiguousarray(self._signed.T)
+    def _away(self) -> Array:
+        """−z_s = −b_s a_s, shape (m, d)."""
+        return -self.labels[:, None] * self.features
 
     def value(self, x: Array) -> Array:
-        return self.scale * np.logaddexp(0.0, -times(x, self._signed)).mean(axis=1) + self.ridge * half_square(x)
+        return self.scale * np.logaddexp(0.0, times(x, self._away)).mean(axis=1) + self.ridge * half_square(x)
 
     def data_gradient(self, x: Array) -> Array:
         """−(scale/m) Σ_s σ(−z_sᵀx) z_s: the gradient without what is public; shape (replicas, dimension)."""
-        return -times(expit(-times(x, self._signed)), self._signed_columns) / self._mass
+        return times(expit(times(x, self._away)), self._away.T) / self._mass
 
     def hessian(self, x: Array) -> Array:
         return self.hessians(x[None])[0]
 
     def hessians(self, x: Array) -> Array:
         """∇²f at each row of x; shape (replicas, dimension, dimension)."""
-        margins = times(x, self._signed)
+        margins = times(x, self._away)
         curvature = expit(margins) * expit(-margins) / self._mass
-        weighted = self._signed_columns * curvature[:, None, :]
-        return weighted @ self._signed + self.ridge * np.eye(self.dimension)
+        weighted = self._away.T * curvature[:, None, :]
+        return weighted @ self._away + self.ridge * np.eye(self.dimension)
 
     def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
         """By damped Newton, to ‖step ∇f(x) + x − v‖∞ <= 1e-13 (‖v‖∞ + step (max|a| + λ√ω)).
@@ -291,12 +282,12 @@ class _LogisticLoss(_Loss):
         public = (self.features.shape, self.penalty, self.scale)
         if public != (other.features.shape, other.penalty, other.scale):
             return inf
-        changed = np.flatnonzero(np.any(self._signed != other._signed, axis=1))
+        changed = np.flatnonzero(np.any(self._away != other._away, axis=1))
         if len(changed) == 0:
             return 0.0
         if len(changed) > 1:
             return inf
-        z, z_other = self._signed[changed[0]], other._signed[changed[0]]
+        z, z_other = self._away[changed[0]], other._away[changed[0]]
         norms = [float(np.linalg.norm(row, order)) for row in (z, z_other, z - z_other)]
         if not _collinear(z, z_other):
             return max(norms) / self._mass
@@ -352,14 +343,13 @@ class LogisticLoss(_LogisticLoss):
     def stacked(losses: "Sequence[LogisticLoss]", which: Places) -> Callable[[Array], Array]:
         """Gradients of many agents at as many points, (agents, replicas, dimension) both; `which` says whose loss is
         which, and all are of equally many records. The bits are those of `gradient`."""
-        rows = _spread([f._signed for f in losses], which)
-        columns = np.ascontiguousarray(rows.transpose(0, 2, 1))
+        rows = _spread([f._away for f in losses], which)
+        columns = rows.swapaxes(-1, -2)
         mass, ridge = _each([f._mass for f in losses], which), _each([f.ridge for f in losses], which)
 
         def gradients(x: Array) -> Array:
-            margins = np.einsum("ark,amk->arm", x, rows)
-            shares = np.asarray(expit(-margins), dtype=np.float64)
-            return -np.einsum("arm,akm->ark", shares, columns) / mass + ridge * x
+            shares = np.asarray(expit(times(x, rows)), dtype=np.float64)
+            return times(shares, columns) / mass + ridge * x
 
         return gradients
 
@@ -446,14 +436,14 @@ class PoissonLoss(_OfResiduals):
     def data_gradient(self, x: Array) -> Array:
         """(1/m) Σ_s (exp(a_sᵀx) − b_s) a_s: the gradient without what is public; shape (replicas, dimension)."""
         with np.errstate(invalid="ignore"):
-            return times(self._means(x) - self.counts, self._columns) / self.records
+            return times(self._means(x) - self.counts, self.features.T) / self.records
 
     def hessian(self, x: Array) -> Array:
         return self.hessians(x[None])[0]
 
     def hessians(self, x: Array) -> Array:
         """∇²f at each row of x; shape (replicas, dimension, dimension)."""
-        weighted = self._columns * (self._means(x) / self.records)[:, None, :]
+        weighted = self.features.T * (self._means(x) / self.records)[:, None, :]
         return weighted @ self.features + self.ridge * np.eye(self.dimension)
 
     def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:

@@ -43,8 +43,8 @@ class Modelled(OfRecords):
     """f(x) = ℓ(x; A, T) + penalty(x) of a `model` ℓ: A = features (m, width), T the model's targets of labels (m,).
 
     Features and labels are private; m, the model and the penalty are public. Labels are those of `Model.classes`, or
-    real numbers for a regression. Rows of x are independent of each other to the last bit: a model's products run
-    through einsum where every row has parameters of its own. Constructor: `ScenarioError`.
+    real numbers for a regression. Rows of x are independent of each other to the last bit: where every row has
+    parameters of its own a model multiplies by `netsim.arrays.product`. Constructor: `ScenarioError`.
     """
 
     features: Array = field(repr=False)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkab
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from netsim.arrays import Array, frozen, positive_step, same_length, whole
+from netsim.arrays import Array, frozen, positive_step, product, same_length, whole
 from netsim.claims import Norm, length
 from netsim.errors import ProtocolError, ScenarioError
 from netsim.models.model import Regularizer
@@ -21,8 +21,12 @@ T = TypeVar("T")
 
 
 def times(rows: Array, matrix: Array) -> Array:
-    """rows @ matrix.T, each row's bits independent of the other rows; `matrix` is contiguous."""
-    return np.einsum("rk,mk->rm", np.ascontiguousarray(rows), matrix)
+    """rows @ matrixᵀ, (…, r, k) and (…, m, k) give (…, r, m), each row's bits independent of the other rows.
+
+    `matrix` is contiguous, or its transpose is.
+    """
+    columns = matrix.T if matrix.ndim == 2 else matrix.swapaxes(-1, -2)[..., None, :, :]
+    return product(np.ascontiguousarray(rows)[..., None, :], columns)[..., 0, :]
 
 
 def half_square(x: Array) -> Array:

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import expit
 
 from attacks.audit.pair import Candidate, Direction, families, near, scaled
-from netsim.arrays import Array, evenly
+from netsim.arrays import Array, evenly, product
 from netsim.claims import Norm, length
 from netsim.problems import Bent, Objective, Problem, Tilted
 from scenarios.build.problem import AnyLogistic, farthest, in_words
@@ -57,7 +57,7 @@ def _few(points: Array, dimension: int) -> Array:
 
 def _weights(signed: Array, points: Array) -> Array:
     """σ(−zᵀx) of every record z at every point x: (records, points)."""
-    return np.asarray(expit(-np.einsum("md,pd->mp", signed, points)), dtype=np.float64)
+    return np.asarray(expit(-product(signed, points.T)), dtype=np.float64)
 
 
 def _gradients_at(signed: Array, points: Array) -> Array:
