@@ -33,7 +33,7 @@ from attacks.audit.loss_breakdown import LossBreakdown
 from attacks.audit.outside import inside_node, nothing_kept, nothing_of_data_kept
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
 from attacks.audit.private_coins import PrivateCoins, at_most, ends, first_unprotected
-from attacks.audit.proof import ANY_DATA, BareError, bound_at_door, bound_or_why
+from attacks.audit.proof import ANY_DATA, BareError, bound_at_door, bound_at_own_coins, bound_or_why
 from attacks.audit.trained import Trained, noted, trained
 from attacks.audit.verdict import BROKEN, REACHED, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
 from attacks.audit.witness import Place, best, candidate
@@ -203,6 +203,8 @@ MANY = 32
 and at other doors, because the pair's own bound is above it."""
 _WITNESSED = {True: BROKEN, False: (Verdict.UNPROTECTED,)}
 """Verdicts that a transcript shows, by whether all have one toss of the private coins that a replay may know."""
+_LOOKED_AT = 4
+"""Tosses at which the pair is held against all pairs of its agent, at most."""
 _MOST = 0.9
 """Share of the error rate that is the classifier's where no release is priced as it is on the wire."""
 _Parts = tuple[Iterable[WorldComparison], Iterable[WorldComparison]]
@@ -356,6 +358,8 @@ class _Audit:
         self._cut = math.inf
         self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
         self.repeats = True  # as far as is known: no pair loses more than a bound over any data
+        self._own: Bound | None = None
+        self._over = ANY_DATA
 
     def gather(self, chunks: int, jobs: int, progress: Callable[[int], None] | None) -> None:
         """Simulate the chunks of both worlds that the archive lacks, until the wager is decided, if it ends then.
@@ -557,6 +561,7 @@ class _Audit:
             if isinstance(bound, str):
                 return None, bound
             if not exceeds(lower, bound.epsilon):
+                self._own, self._over = bound, adjacency
                 if bound.histories > MANY and self.claim.epsilon is not None and bound.epsilon > self.claim.epsilon:
                     return None, (
                         f"agent {self.pair.agent}'s cost of up to {show(bound.epsilon, 4)} is above the claim, and "
@@ -575,6 +580,8 @@ class _Audit:
             try:
                 found.append(bound_over(adjacency))
             except AttackError as error:
+                if isinstance(error, BareError):
+                    self.private = self.private.with_bare_at(agent, error)
                 raise AttackError(f"of agent {agent}: {error}") from error
         if len(found) == 1:
             return own
@@ -657,12 +664,29 @@ class _Audit:
         return float(np.max(losses, initial=0.0, where=np.isfinite(losses)))
 
     def _loose(self, bound: Bound) -> str | None:
-        """Why a bound may be above a claim that holds, where that is known."""
-        if self.claim.coins == "secret" and self.private.secret is not None:
+        """Why a bound may be above a claim that holds, where that is known: the pair costs as much by itself."""
+        if self.claim.coins == "secret" and self.private.secret is not None and self._is_dearest(bound):
             return "for who knows its coins; for who does not nothing is proven"
         if self.claim.delta > 0 and bound.pure and self._worst_loss >= REACHED * bound.epsilon:
             return "which is of δ = 0, where this pair costs as much; by how much less at this δ is sampled"
         return None
+
+    def _is_dearest(self, bound: Bound) -> bool:
+        """Whether the pair costs as much as any of its agent at some toss of the coins, for who knows them, and other
+        agents no more."""
+        return self._own is not None and self._own.epsilon >= REACHED * bound.epsilon and self._dearest_at_some_toss
+
+    @cached_property
+    def _dearest_at_some_toss(self) -> bool:
+        """Whether at some toss, of those where the pair costs most, no pair of its agent costs more."""
+        by_cost = sorted(enumerate(self.private.known_costs), key=lambda one: -one[1])
+        for k, cost in by_cost[:_LOOKED_AT]:
+            one = self.look.simulate(0, SINGLES + k).replica(0)
+            over = partial(bound_at_own_coins, one, self.pair.agent, self._over, self.claim.delta, self.convexity)
+            most = bound_or_why(over)
+            if isinstance(most, Bound) and cost >= REACHED * most.epsilon:
+                return True
+        return False
 
     def _shown(self, exact: tuple[ExactLoss, ExactLoss], anytime: SequentialTestResult) -> bool:
         """Whether the exact loss refutes the claim, or the anytime game, which is played with it."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attacks.audit.accounting.formulas import leaks
+from attacks.audit.accounting.formulas import gaussian_epsilon, leaks
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.archive import Archive
 from attacks.audit.games.game import play
@@ -36,6 +36,7 @@ from attacks.replay import CombinedReleaseError, Hypothesis, replay
 from attacks.replay.coins import Coins, every
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, PrivacyError
+from netsim.mechanisms import Gaussian
 from netsim.shown import show
 
 _COMBINED = (
@@ -176,6 +177,22 @@ class PrivateCoins:
         proven = tosses.proven(history)
         return self._with_rare(RareSending(f"of probability {show(chance)}", bare.what, bool(proven)))
 
+    def with_bare_at(self, agent: int, bare: BareError) -> "PrivateCoins":
+        """The same where another agent's code was read, and leaves the noise out where its coins fall one way."""
+        if bare.coins is None or self.rare is not None:
+            return self
+        way = f"of probability {show(math.exp(bare.coins.log_chance))}"
+        return replace(self, rare=RareSending(way, f"{bare.what} (-o audit.agent={agent})", agent=agent))
+
+    @property
+    def known_costs(self) -> Sequence[float]:
+        """What the pair costs by toss, for who knows it: ε(δ) of Gaussian releases alone, else at δ = 0; 0 where that
+        is not known."""
+        costs = [(set(one.laws), float(np.max(np.sum(one.cost, axis=0), initial=0.0))) for one in self.alone[0]]
+        known = [(laws, cost if math.isfinite(cost) else 0.0) for laws, cost in costs]
+        delta = self.claim.delta
+        return [gaussian_epsilon(math.sqrt(cost), delta) if laws == {Gaussian} else cost for laws, cost in known]
+
     def at_most(self, bound: float) -> "PrivateCoins":
         """The same where no pair of the adjacency loses more."""
         if (both := self.secret) is None:
@@ -197,6 +214,7 @@ class PrivateCoins:
             reason = f"{rare}{above}: no noise protects it, so ε = ∞{claimed}."
             return Judgement(Verdict.UNPROTECTED, reason, None)
         enclosed = self.over_tosses is not None and math.isfinite(self.over_tosses.upper)  # with all tosses, then
+        enclosed = enclosed and (self.rare is None or self.rare.agent is None)  # of this pair, and of no other agent
         if self.rare is not None and found.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED) and not enclosed:
             remedy = "It needs noise there too, or is not to be sent"
             found = replace(found, verdict=Verdict.UNDERPOWERED, reason=f"{self.rare}. {remedy}. {found.reason}")

@@ -123,6 +123,20 @@ def _at_coins(
         if isinstance(error, BareError):
             raise BareError(error.what, coins) from error
         raise AttackError(f"{_SOME}{error}") from error
+    return _of_doors(doors, agent, adjacency, delta, convexity)
+
+
+def bound_at_own_coins(
+    sample: Sample, agent: int, adjacency: Adjacency, delta: float, convexity: float | None = None
+) -> Bound:
+    """The same where the agent's private coins fall as in a transcript of one replica. Errors as `bound_at_door`."""
+    return _of_doors([_Door.of(sample, agent, Coins.of(()), 0, 1)], agent, adjacency, delta, convexity)
+
+
+def _of_doors(
+    doors: "Sequence[_Door]", agent: int, adjacency: Adjacency, delta: float, convexity: float | None
+) -> Bound:
+    """The bound of transcripts that all have one history of the coins."""
     first = doors[0]
     for other in doors[1:]:
         first.check_same(other)

@@ -64,14 +64,16 @@ may make."""
 @dataclass(frozen=True)
 class RareSending:
     """What the agent sends without noise where its coins fall one way. `proven`: the loss is infinite in more than δ
-    of the mass, for whom the claim is about."""
+    of the mass, for whom the claim is about. `agent`: another one than the audited, None: that one."""
 
     way: str
     what: str
     proven: bool = False
+    agent: int | None = None
 
     def __str__(self) -> str:
-        return f"Where its private coins fall one way ({self.way}) {self.what}"
+        whose = "its private coins" if self.agent is None else f"private coins of agent {self.agent}"
+        return f"Where {whose} fall one way ({self.way}) {self.what}"
 
 
 class _LikelyCoins(Coins):

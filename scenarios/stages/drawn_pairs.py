@@ -5,11 +5,13 @@ They are replayed together, a hypothesis for each replica: that ranks pairs, and
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, cast
+from typing import NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 from scipy.spatial.distance import cdist
 
 from attacks.audit.loss.comparison import Reproduced, Sample
@@ -47,8 +49,10 @@ SHARES = 17
 """Shares of the others, evenly, that are moved one way, at most."""
 AMONG = 96
 """Rows among such others, at most."""
-TOGETHER = 256
-"""Rows of records that are replayed together."""
+TOGETHER, MOVED = 256, 4096
+"""Rows of records that are replayed together, and rows of all of them, at most, but for two directions of each."""
+SAME = 1e-6
+"""Relative: points and costs that differ by less are the same."""
 TURNED = 8
 """Coordinates along which a record is moved at most, to see what it costs."""
 _OFF = 1e4
@@ -189,13 +193,12 @@ class Rows:
             far = np.linalg.norm(self.releases[second] - self.releases[first], ord=self.order, axis=1)
         return np.where(self._known[first] & self._known[second], far, 0.0)
 
-    @property
-    def mirrored(self) -> Array:
-        """How far the releases of the first half of the rows are from those of the second, (rows / 2,); ∞ where a
-        message has no noise, and 0 where that is not known."""
+    def mirrored(self, delta: float) -> Array:
+        """What the releases of the first half of the rows lose against those of the second (`_lost`), (rows / 2,); ∞
+        where a message has no noise, and 0 where that is not known."""
         half = len(self.slopes) // 2
         with np.errstate(invalid="ignore"):
-            far = np.linalg.norm(self.releases[half:] - self.releases[:half], ord=self.order, axis=1)
+            far = _lost(self.releases[half:] - self.releases[:half], self.order, delta)
         far = np.where(self._known[half:] & self._known[:half], far, 0.0)
         return far if self.bare is None else np.where(self.bare[half:] | self.bare[:half], np.inf, far)
 
@@ -275,10 +278,10 @@ class EachRecord(Rows):
     moved: NDArray[np.int64] = field(kw_only=True)
 
     @classmethod
-    def costs(cls, simulation: Simulation, agent: int, records: Sequence[int]) -> Array | None:
-        """By how much one transcript's releases are apart where the gradient of each of these records goes one way
-        and the other, in deviations of their noise, (records,): the most of some directions and sizes; ∞ where a
-        message has no noise. None where that is not known."""
+    def costs(cls, simulation: Simulation, agent: int, records: Sequence[int], delta: float) -> Array | None:
+        """What one transcript's releases lose at δ (`_lost`) where the gradient of each of these records goes one way
+        and the other, (records,): the most of some directions and sizes; ∞ where a message has no noise. None where
+        that is not known."""
         if not records or (sample := _plain(simulation, agent)) is None:
             return None
         own = simulation.problem.objectives[agent]
@@ -286,7 +289,7 @@ class EachRecord(Rows):
         directions = np.concatenate([_even(d)[None], np.eye(d)[evenly(d, TURNED)]])
         for share in NEARER:
             ways = np.concatenate([size * unit * directions for size in (share * _OFF, 1.0)])
-            ways = ways[: max(2, TOGETHER // (2 * len(records)))]
+            ways = ways[: max(2, MOVED // (2 * len(records)))]
             together = max(1, TOGETHER // (2 * len(ways)))
             found = list[Array]()
             for first in range(0, len(records), together):
@@ -297,7 +300,7 @@ class EachRecord(Rows):
                 rows = cls(own, both, still, still, None, nothing, moved=moved)._seen(sample, agent)
                 if rows is None:
                     break
-                found.append(np.max(rows.mirrored.reshape(-1, len(ways)), axis=1))
+                found.append(np.max(rows.mirrored(delta).reshape(-1, len(ways)), axis=1))
             else:
                 return np.concatenate(found)
         return None
@@ -306,6 +309,48 @@ class EachRecord(Rows):
         share = int(getattr(self.own, "records", 1)) * np.mean(np.equal.outer(self.moved, indices), axis=-1)
         slopes, still = share[:, None] * self.slopes, self.curvatures
         return Rows(self.own.batch(indices), slopes, still, self.offsets, None, self.releases, self.order)
+
+
+@dataclass(frozen=True, eq=False)
+class Asking(EachRecord):
+    """Rows that note the `batches` of records that are asked, in their order, and the `points` at which gradients of
+    each are, (rows, dimension)."""
+
+    batches: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]], kw_only=True)
+    points: list[tuple[tuple[int, ...], Array]] = field(
+        default_factory=list[tuple[tuple[int, ...], Array]], kw_only=True
+    )
+    asked: tuple[int, ...] | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def of(cls, sample: Sample, agent: int, own: Objective, records: Sequence[int] = (), size: float = 0.0) -> Self:
+        """What the agent of a transcript asks, where nothing is moved, or in a row each the gradient of one of these
+        records, in all coordinates by `size`; no more where its code fails."""
+        moved = np.array(records if len(records) else [-1])
+        slopes, still = np.full((len(moved), own.dimension), size), np.zeros(len(moved))
+        asking = cls(own, slopes, still, still, None, np.zeros((len(moved), 0)), moved=moved)
+        with suppress(NetsimError), np.errstate(all="ignore"):
+            sample.copied(len(moved)).replayed(agent, asking, "other data")
+        return asking
+
+    def batch(self, indices: Sequence[int]) -> Rows:
+        asked = tuple(int(k) for k in np.ravel(indices))
+        self.batches.append(asked)
+        part = super().batch(asked)
+        return replace(self, own=part.own, slopes=part.slopes, asked=asked)
+
+    def gradient(self, x: Array) -> Array:
+        if self.asked is not None:
+            self.points.append((self.asked, np.array(x)))
+        return super().gradient(x)
+
+    def entangles(self, still: "Asking") -> bool:
+        """Whether any of these records moves a point at which a batch without it is asked."""
+        for (batch, there), (other, here) in zip(self.points, still.points, strict=False):
+            moved = ~np.all(np.isclose(there, here, rtol=SAME, atol=SAME), axis=-1)
+            if batch == other and np.any(moved & ~np.isin(self.moved, batch)):
+                return True
+        return False
 
 
 class Apart(NamedTuple):
@@ -319,6 +364,20 @@ def _plain(simulation: Simulation, agent: int) -> Sample | None:
     """One transcript whose releases can be read; None where there are none, or where a codec rounds them."""
     sample = worlds(simulation, agent, simulation.problem.objectives[agent], 1)(0, FIRST_CHUNK)
     return sample if sample.view.public.codec.lossless and sample.releases else None
+
+
+def _lost(apart: Array, order: int, delta: float) -> Array:
+    """What releases lose whose values are so many deviations of their noise `apart`, (rows, numbers) to (rows,):
+    their norm. For δ > 0, of Laplace noise: the mean loss and as many of its deviations as leave δ beyond, at most
+    the largest; one number that is far apart loses more than many that are little."""
+    norm = np.asarray(np.linalg.norm(apart, ord=order, axis=1))
+    if order == 2 or delta == 0:
+        return norm
+    far = math.sqrt(2) * np.abs(apart)  # in scales of the noise
+    mean = far + np.expm1(-far)
+    spread = far**2 - 2 * far + 4 - np.exp(-far) * (2 * far + 4) - mean**2
+    around = np.sum(mean, axis=1) + special.ndtri(1 - delta) * np.sqrt(np.maximum(np.sum(spread, axis=1), 0.0))
+    return np.minimum(norm, around / math.sqrt(2))
 
 
 def _in_deviations(release: Release) -> Array:

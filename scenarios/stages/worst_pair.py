@@ -12,7 +12,6 @@ constant change of that size: these are tried too.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
@@ -20,7 +19,6 @@ from operator import attrgetter
 from typing import Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from attacks.audit.loss.aimed import WORST_CASE
 from attacks.audit.loss.comparison import Sample, compare_worlds
@@ -50,7 +48,17 @@ from scenarios.build.search_spaces import Data, Moved, Records, Spaces
 from scenarios.results.audit import BOTH_MOVED, PairSearch, change_option
 from scenarios.results.base import taken
 from scenarios.schema.scenario import GradientChange
-from scenarios.stages.drawn_pairs import CROWD, NEARER, EachRecord, Rows, bounds_releases, least_noise
+from scenarios.stages.drawn_pairs import (
+    CROWD,
+    NEARER,
+    SAME,
+    TOGETHER,
+    Asking,
+    EachRecord,
+    Rows,
+    bounds_releases,
+    least_noise,
+)
 from scenarios.stages.worlds import AGENTS, agents_of, holding, worlds
 
 FAR = 1e6
@@ -63,8 +71,6 @@ COORDINATES = 8
 """Coordinates along which changes are tried, at most: noise need not be the same in all."""
 FEWER = 8
 """Times fewer candidates for the others, and again for those that are only looked at."""
-SAME = 1e-6
-"""Relative: what costs more by less costs the same."""
 CONSTANT = "the gradient of one agent moved by a constant vector"
 """An adjacency that is stated by how much a gradient changes alone."""
 _BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
@@ -332,27 +338,6 @@ class _Apart:
         return ()
 
 
-@dataclass(frozen=True, eq=False)
-class _Noting(Tilted):
-    """A moved objective that notes which records are in its `batches`, and the `points` at which each is asked."""
-
-    batches: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
-    points: list[tuple[tuple[int, ...], Array]] = field(default_factory=list[tuple[tuple[int, ...], Array]])
-    asked: tuple[int, ...] | None = None
-
-    def batch(self, indices: ArrayLike) -> Self:
-        asked = tuple(int(k) for k in np.ravel(indices))
-        self.batches.append(asked)
-        share = 1.0 if self.record is None else self.records * float(np.mean(np.equal(asked, self.record)))
-        part = self.objective.batch(indices)
-        return replace(self, objective=part, slope=share * self.slope, record=None, asked=asked)
-
-    def gradient(self, x: Array) -> Array:
-        if self.asked is not None:
-            self.points.append((self.asked, np.array(x)))
-        return super().gradient(x)
-
-
 def _one_of_each(batches: Sequence[tuple[int, ...]], most: int) -> list[int]:
     """At most so many of the records in the batches, spread over them: first one of each kind by the places at which
     they are in batches, then others."""
@@ -517,7 +502,8 @@ class _Search:
         where that is not known, or the same of all, how many batches it is in."""
         times = Counter(chain.from_iterable(self._batches))
         tried = _one_of_each(self._batches, CROWD)
-        costs = EachRecord.costs(self.subject.simulation, self.agent, tried) if len(tried) > 1 else None
+        simulation, delta = self.subject.simulation, self.claim.delta
+        costs = EachRecord.costs(simulation, self.agent, tried, delta) if len(tried) > 1 else None
         if costs is None or np.max(costs) <= np.min(costs) * (1 + SAME):
             return {record: float(count) for record, count in times.items()}
         return dict(zip(tried, costs.tolist(), strict=True))
@@ -533,16 +519,11 @@ class _Search:
 
     @cached_property
     def _entangled(self) -> bool:
-        """Whether the answer for the first record that is asked, or for the one that is moved, moves a point at which
-        a batch without it is asked, given all releases."""
-        start = np.zeros((1, self.own.dimension))
-        slope = np.full(self.own.dimension, max(1.0, float(np.max(np.abs(self.own.gradient(start))))))
-        for record in {self._batches[0][0], self._record}:
-            others = zip(self._noted.points, self._noting(slope, record).points, strict=False)
-            for (batch, here), (other, there) in others:
-                if batch == other and record not in batch and not np.allclose(here, there, rtol=SAME, atol=SAME):
-                    return True
-        return False
+        """Whether the answer for a record moves a point at which a batch without it is asked, given all releases."""
+        tried, start = _one_of_each(self._batches, CROWD), np.zeros((1, self.own.dimension))
+        size = max(1.0, float(np.max(np.abs(self.own.gradient(start)))))
+        some = (tried[first : first + TOGETHER] for first in range(0, len(tried), TOGETHER))
+        return any(Asking.of(self._one, self.agent, self.own, each, size).entangles(self._noted) for each in some)
 
     @property
     def _batches(self) -> list[tuple[int, ...]]:
@@ -550,16 +531,9 @@ class _Search:
         return self._noted.batches
 
     @cached_property
-    def _noted(self) -> _Noting:
+    def _noted(self) -> Asking:
         """What the agent asks in one transcript."""
-        return self._noting(np.zeros(self.own.dimension))
-
-    def _noting(self, slope: Array, record: int | None = None) -> _Noting:
-        """What the agent asks in a replay of it where this record is moved; no more where its code fails."""
-        noting = _Noting(self.own, slope, record=record)
-        with suppress(NetsimError):
-            self._one.replayed(self.agent, noting, "other data")
-        return noting
+        return Asking.of(self._one, self.agent, self.own)
 
     @cached_property
     def _one(self) -> Sample:

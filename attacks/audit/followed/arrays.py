@@ -288,6 +288,8 @@ class Followed(NDArrayOperatorsMixin, Held):
         left = operand(out[0]) if len(out) == 1 and is_followed(named.get("where")) else None
         found = getattr(ufunc, method)(*map(value_of, inputs), **{k: value_of(v) for k, v in named.items()}, **into)
         if method == "at":
+            if ufunc not in rules.SUMS_OF_TWO:
+                self._weighed(rules.bent(*inputs), inputs)
             return self._into(inputs[0], rules.bent(*inputs))
         linear = ufunc in rules.LINEAR and all(kind_of(one).what in rules.SUMMED for one in inputs)
         if left is None:
@@ -306,7 +308,7 @@ class Followed(NDArrayOperatorsMixin, Held):
                 self._asked(found, kind)
         elif ufunc not in rules.SMOOTH or of_masks(inputs) or (ufunc is np.subtract and all(map(is_private, inputs))):
             self._levels(found, kind)
-        if ufunc not in rules.SUMS_OF_TWO and not are_bools(found):
+        if ufunc not in rules.SUMS_OF_TWO and not are_bools(inputs):
             self._weighed(kind, inputs, together=ufunc is np.multiply and method != "__call__")
         if not out:
             return _followed(found, kind, self._noted)
@@ -353,7 +355,7 @@ class Followed(NDArrayOperatorsMixin, Held):
             self._levels(found, kind)
         if function is np.interp and any(map(is_private, operands)):
             self._noted("by a table")
-        if function not in rules.BESIDE and not are_bools(found):
+        if function not in rules.BESIDE and not are_bools(given):
             self._weighed(kind, given, together=function in rules.TOGETHER)
         if function is np.where and is_followed(args[0]) and args[0].dtype != bool:
             self._asked(args[0]._numbers != 0, args[0]._kind)
@@ -366,8 +368,8 @@ class Followed(NDArrayOperatorsMixin, Held):
         return _followed(found, kind, self._noted, given)
 
     def _weighed(self, kind: Kind, given: Iterable[Any], *, together: bool = False) -> None:
-        """Note where what was seen weighs private numbers, or bounds them: at what is hardly ever seen it may do so
-        in any way. `together`: all numbers of an array weigh each other, whatever they are."""
+        """Note where what was seen weighs private numbers, bounds them, or is compared with them: at what is hardly
+        ever seen it may do so in any way. `together`: all numbers of an array weigh each other, whatever they are."""
         some = list(leaves(list(given)))
         seen = together or any(kind_of(x).what is What.SEEN for x in some)
         if kind.what is What.BENT and seen and any(map(is_private, some)):

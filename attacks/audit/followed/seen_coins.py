@@ -1,6 +1,7 @@
 """Private coins of which no list says how they fall: what is drawn is followed (`attacks.audit.followed.arrays`)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial, partialmethod
 from typing import Any, cast
 
@@ -22,6 +23,13 @@ class _Noting(Unseen):
         return super().__index__()
 
 
+@dataclass(frozen=True)
+class _Alike:
+    """Source of numbers below `of`, each as likely as any other; what is made of them, or written over, has none."""
+
+    of: int
+
+
 class SeenCoins(DrawnCoins):
     """Such coins. What `choose` and `subset` give, and an array that was drawn, may be a receiver or a batch and is
     not noted for that; where they are `plain` nothing is followed."""
@@ -32,7 +40,7 @@ class SeenCoins(DrawnCoins):
 
     def __init__(self, source: np.random.Generator) -> None:
         super().__init__(source)
-        self._source, self._drawn = np.random.Generator(source.bit_generator), list[tuple[object, int]]()
+        self._source = np.random.Generator(source.bit_generator)
         watched = WatchedBits(source.bit_generator, lambda: self.noted("private coins (bit_generator)"))
         np.random.Generator.__init__(self, cast(np.random.BitGenerator, watched))
 
@@ -66,14 +74,13 @@ class SeenCoins(DrawnCoins):
         if not isinstance(value, float | int | np.ndarray | np.generic):
             self.noted(f"private coins ({name})")
             return value
-        found = self.followed(np.array(value), SEEN)
-        if of is not None:
-            self._drawn.append((found, of))
-        return found
+        return self.followed(np.array(value), SEEN if of is None else SEEN._replace(source=_Alike(of)))
 
     def drew(self, batch: object, records: int) -> bool:
-        """Whether it is an array that was drawn, of so many records, each of which is as likely as any other."""
-        return kind_of(batch) == SEEN and any(batch is one and of <= records for one, of in self._drawn)
+        """Whether it is an array that was drawn, as it was drawn, of so many records, each of which is as likely as
+        any other."""
+        source = kind_of(batch).source
+        return is_followed(batch) and isinstance(source, _Alike) and source.of <= records
 
     def refused(self, why: str, error: type[AttackError] = AttackError) -> AttackError:
         """The error to raise, noted for where the code catches it."""

@@ -38,7 +38,7 @@ from attacks.audit.accounting.formulas import gaussian_epsilon
 from netsim.algorithms import Algorithm
 from netsim.claims import Claim, Clip
 from netsim.mechanisms import Gaussian, Laplace
-from netsim.node import subset
+from netsim.node import choose, subset
 
 
 @dataclass(frozen=True)
@@ -384,6 +384,94 @@ class LocalEpoch(PerRecord):
 
 class SoundEpoch(LocalEpoch):
     fresh: bool = True
+
+
+class LaterEpoch(PerRecord):
+    \"\"\"Three records at one point, a local pass over the others, and a function that is no affine one.\"\"\"
+
+    async def run(self, node):
+        moved = total = node.zeros()
+        for k in range(node.records):
+            part = Clip(self.bound, "l1")(await node.gradient(moved, [k]))
+            moved, total = (moved, total + part) if k < 3 else (moved - part, total)
+        node.broadcast(d=node.privatize(10 * np.tanh((total + moved) / 10 / node.records), self.noise(node)))
+        node.estimate(moved)
+
+    def sensitivity(self):
+        return 2 * self.bound
+
+    def claim(self, adjacency, setting, delta):
+        return Claim(self.sensitivity() / self.scale / min(setting.records), 0.0, "a theorem", adjacency, "l1")
+
+
+class CoordinateOfOne(LaterEpoch):
+    \"\"\"Record 5 counts twice in one coordinate, and not at all in another.\"\"\"
+
+    async def run(self, node):
+        x = total = node.zeros()
+        for k in range(node.records):
+            weights = np.array([1.0, 1, 1, 2, 0, 1] if k == 5 else [1.0] * 6)
+            total = total + weights * Clip(self.bound, "l1")(await node.gradient(x, [k]))
+        node.broadcast(g=node.privatize(total / node.records, self.noise(node)))
+        node.estimate(x)
+
+
+class OneAtOnce(PerRecord):
+    \"\"\"The last record is in the first of eight releases, the others in all of them, an eighth as much.\"\"\"
+
+    async def run(self, node):
+        x = node.zeros()
+        for t in range(8):
+            parts = [Clip(self.bound, "l1")(await node.gradient(x, [k])) for k in range(node.records)]
+            total = sum(parts[:-1], (8.0 if t == 0 else 0.0) * parts[-1]) / 2
+            x = x - self.step * (await node.exchange(g=node.privatize(total, self.noise(node)))).mix("g")
+            node.estimate(x)
+
+    def claim(self, adjacency, setting, delta):
+        return Claim(3.3, 0.01, "the composition of eight", adjacency, "l1")
+
+
+class Once(Sound):
+    \"\"\"One release, times a secret number of no weight.\"\"\"
+
+    async def run(self, node):
+        weight = choose(node.coins, [1.0, 1.001])
+        released = self.released(node, weight * await self.value(node), None)
+        node.broadcast(g=released)
+        node.estimate(released)
+
+    async def value(self, node):
+        return Clip(self.bound, "l1")(await node.gradient(node.zeros()))
+
+    def falls(self, node):
+        fallen = [choose(node.coins, range(8)) for _ in range(2)]
+        return node.id == 3 and fallen[0] == 0 and fallen[1] == 0
+
+    def sensitivity(self):
+        return 2.01 * self.bound
+
+
+class SecondDifference(Once):
+    \"\"\"g(0) − 2 g(1) + g(2), each clipped: 8C / scale, where answers turn twice.\"\"\"
+
+    async def value(self, node):
+        a, b, c = [Clip(self.bound, "l1")(await node.gradient(node.zeros() + t)) for t in range(3)]
+        return a - 2 * b + c
+
+    def sensitivity(self):
+        return 5.2 * self.bound
+
+
+class OtherLeavesItOut(Once):
+    \"\"\"Agent 3 leaves the noise out where two of its coins fall.\"\"\"
+
+    def released(self, node, gradient, before):
+        return gradient if self.falls(node) else super().released(node, gradient, before)
+
+
+class OtherIsQuieter(Once):
+    def noise(self, node):
+        return Laplace(self.scale / (100 if self.falls(node) else 1))
 
 
 class Middle(PerRecord):
@@ -750,6 +838,23 @@ def test_records_that_turn_by_anothers_answer_are_not_tried(name, verdict):
     found = judged(name)
     assert found.judgement.verdict.value == verdict
     assert ("moves points at which others are asked" in found.judgement.reason) is (verdict == "underpowered")
+
+
+@pytest.mark.parametrize(
+    ("name", "records", "verdict", "reason"),
+    [
+        pytest.param("CoordinateOfOne", 200, "refuted", "ε is at least 0.05", id="one record in a coordinate"),
+        pytest.param("OneAtOnce", 40, "refuted", "at least 3.9", id="one release in place of eight"),
+        pytest.param("LaterEpoch", 40, "underpowered", "moves points at which others are asked", id="a later record"),
+        pytest.param("SecondDifference", 40, "underpowered", "at most 4.004", id="answers that turn twice"),
+        pytest.param("OtherLeavesItOut", 40, "underpowered", "private coins of agent 3", id="noise of another agent"),
+        pytest.param("OtherIsQuieter", 40, "underpowered", "at most 100", id="less noise of another agent"),
+    ],
+)
+def test_a_false_claim_is_not_consistent_where_the_dearest_pair_is_seldom_met(name, records, verdict, reason):
+    found = judged(name, records=records, trials=400 if name == "OneAtOnce" else 50)
+    assert found.judgement.verdict.value == verdict
+    assert reason in found.judgement.reason, found.judgement.reason
 
 
 def test_code_may_fail_in_any_way_at_answers_that_no_objective_gives():

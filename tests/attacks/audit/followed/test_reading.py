@@ -331,6 +331,11 @@ def spied(g, *_):
     return spy.number
 
 
+def multiplied_at(g, factor):
+    np.multiply.at(g, np.arange(len(g)), factor)
+    return g
+
+
 AS_ARRAY = np.asarray
 READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "if": gates,
@@ -355,6 +360,8 @@ READS: dict[str, Callable[[Array, Array, Node], Any]] = {
     "a difference that is none": lambda g, x, node: moved_by_sort(g + 1e6 * np.arange(4)),
     "a factor that was seen": lambda g, x, node: g / (1.0 + np.abs(x)),
     "a bound that was seen": lambda g, x, node: np.clip(g, -np.abs(x), np.abs(x)),
+    "a bound that was seen, by where": lambda g, x, node: np.where(g > 0 * x, 0 * x, g),
+    "a factor that was seen, at places": lambda g, x, node: multiplied_at(g + 0.0, np.abs(x)),
     "a weight that was seen": lambda g, x, node: np.einsum("rd,re->rd", g, x),
     "a matrix that was seen": lambda g, x, node: np.linalg.solve(
         (1.0 + np.abs(x))[..., None] * np.eye(4), g[..., None]
@@ -776,6 +783,12 @@ def two_of(node):
     return subset(node.coins, node.records, 2)
 
 
+def written_over(node):
+    batch = node.coins.integers(node.records, size=2)
+    batch[:1] = 3
+    return batch
+
+
 @pytest.mark.parametrize(
     "algorithm",
     [
@@ -811,6 +824,7 @@ def test_coins_that_choose_receivers_and_batches_alone_decide_nothing_else(algor
         # not all records alike
         Chooses(lambda node: node.coins.choice(2, 1, p=[0.999, 0.001]), first_of, rounds=9),
         Chooses(lambda node: node.coins.binomial(1, 0.001, size=1), first_of, rounds=9),
+        Chooses(written_over, first_of, rounds=9),
     ],
 )
 def test_coins_that_decide_more_than_receivers_and_batches_are_named(algorithm):
