@@ -43,6 +43,11 @@ JUDGED = 1e8
 """Deviations of the noise beyond which a release is not looked at: rounding would drown the noise."""
 GENERATIONS, PARENTS = 4, 16
 """Times that pairs are drawn, and how many of the best so far others are then drawn about."""
+WIDTHS = (0.5, 0.2, 0.1, 0.05)
+"""By how much the others differ about the best, from one generation to the next: in logarithm of their size, and in
+direction."""
+SEEN_IN = 1, 4
+"""In which these are seen: what is farthest apart in one, and in most."""
 CROWD = 1000
 """Records of an agent, at most, where others than one are moved."""
 SHARES = 17
@@ -103,6 +108,57 @@ class Rows:
             if (seen := rows._seen(sample, agent)) is not None:
                 return seen
         return None
+
+    def nearer(self, simulation: Simulation, agent: int, transcripts: int) -> "Rows":
+        """Others about those of these that are farthest apart, of about their size and direction, in some transcripts
+        together: a bounded function that falls again is farthest apart where hardly any were drawn. The farthest of
+        these are among them."""
+        if (sample := _plain(simulation, agent, transcripts)) is None or not self.apart:
+            return self
+        best, rng, center, (count, d) = self, np.random.default_rng(1), _center(self.own), self.slopes.shape
+        for width in WIDTHS:
+            ends = best._ends
+            parents = best._only(ends[np.arange(count) % len(ends)])
+            away = parents.slopes - center
+            turns = rng.standard_normal((count, d)) * (rng.random((count, 1)) < 0.5)
+            turns *= np.linalg.norm(away, axis=1, keepdims=True) * d**-0.5
+            moved = np.exp(width * rng.standard_normal((count, 1))) * (away + width * turns)
+            moved[: len(ends)] = away[: len(ends)]
+            rows = replace(parents, slopes=center + moved)
+            seen = [one for k in range(transcripts) if (one := rows._seen(sample.replica(k), agent)) is not None]
+            if not seen:
+                break
+            together = replace(seen[0], releases=np.concatenate([one.releases for one in seen], axis=1))
+            if not together.apart:
+                break
+            best = together
+        return best
+
+    def _only(self, some: NDArray[np.int64]) -> "Rows":
+        """Some of the rows; what they do is not known."""
+        return replace(self, slopes=self.slopes[some], curvatures=self.curvatures[some], offsets=self.offsets[some])
+
+    @property
+    def _ends(self) -> NDArray[np.int64]:
+        """Rows of the farthest pairs, those first: `PARENTS` of all rows, and of those that turn nowhere."""
+        found = [np.empty(0, dtype=np.int64)]
+        for rows, far in self._distances:
+            far = np.triu(far)
+            most = min(PARENTS**2, far.size)
+            pairs = np.argpartition(far, far.size - most, axis=None)[far.size - most :]
+            pairs = pairs[np.argsort(-far.ravel()[pairs], kind="stable")]
+            both = np.stack(np.unravel_index(pairs, far.shape), axis=1).ravel()
+            _, first = np.unique(both, return_index=True)
+            found.append(rows[both[np.sort(first)[:PARENTS]]])
+        return np.concatenate(found)
+
+    @property
+    def _distances(self) -> Iterator[tuple[NDArray[np.int64], Array]]:
+        """Rows, and how far the releases of two are apart: of all rows, and of those that turn nowhere."""
+        for some in (self._known, self._known & (self.curvatures == 0)):
+            rows = np.flatnonzero(some)
+            if len(rows) > 1:
+                yield rows, cdist(self.releases[rows], self.releases[rows], "minkowski", p=self.order)
 
     @classmethod
     def in_pairs(cls, simulation: Simulation, agent: int, change: float, norm: Norm) -> "Rows | None":
@@ -233,11 +289,7 @@ class Rows:
         """The two objectives that are farthest apart; and the two of those that turn nowhere. Empty where of no two
         it is known how far they are apart."""
         found = list[Apart]()
-        for some in (self._known, self._known & (self.curvatures == 0)):
-            rows = np.flatnonzero(some)
-            if len(rows) < 2:
-                continue
-            far = cdist(self.releases[rows], self.releases[rows], "minkowski", p=self.order)
+        for rows, far in self._distances:
             zero, other = np.unravel_index(int(np.argmax(far)), far.shape)
             found.append(Apart(far[zero, other], (self._one(int(rows[zero])), self._one(int(rows[other])))))
         return tuple(found)
@@ -360,9 +412,9 @@ class Apart(NamedTuple):
     worlds: tuple[Objective, Objective]
 
 
-def _plain(simulation: Simulation, agent: int) -> Sample | None:
-    """One transcript whose releases can be read; None where there are none, or where a codec rounds them."""
-    sample = worlds(simulation, agent, simulation.problem.objectives[agent], 1)(0, FIRST_CHUNK)
+def _plain(simulation: Simulation, agent: int, transcripts: int = 1) -> Sample | None:
+    """Transcripts whose releases can be read; None where there are none, or where a codec rounds them."""
+    sample = worlds(simulation, agent, simulation.problem.objectives[agent], transcripts)(0, FIRST_CHUNK)
     return sample if sample.view.public.codec.lossless and sample.releases else None
 
 

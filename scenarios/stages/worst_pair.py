@@ -52,7 +52,9 @@ from scenarios.stages.drawn_pairs import (
     CROWD,
     NEARER,
     SAME,
+    SEEN_IN,
     TOGETHER,
+    WIDTHS,
     Asking,
     EachRecord,
     Rows,
@@ -432,7 +434,9 @@ class _Search:
         rows = Rows.drawn(self.subject.simulation, self.agent, self._record)
         if rows is None or not rows.bounded:
             return
-        tried = [(f"of {len(rows.slopes)} changes drawn", one) for one in rows.apart]
+        around = [rows.nearer(self.subject.simulation, self.agent, seen) for seen in SEEN_IN]
+        count = (1 + len(WIDTHS) * len(around)) * len(rows.slopes)
+        tried = [(f"of {count:,} changes drawn", one) for some in around for one in some.apart]
         if self._record is not None and self._batches:  # code that asks for records one by one may not just add them
             around = Rows.surrounded(self.subject.simulation, self.agent, self._record)
             apart = [one for some in around for one in some.apart[:1]]

@@ -251,6 +251,32 @@ class GentleFarOut(Gentle):
     peak: float = 3e6
 
 
+class FallsAgain(Sound):
+    \"\"\"What it releases is longest for a gradient of length C, and 0 far out.\"\"\"
+
+    share: float = 1.9
+
+    def bounded(self, g):
+        size = np.sum(np.abs(g), axis=-1, keepdims=True) + 1e-12
+        return g * np.minimum(1.0, (self.bound / size) ** 2)
+
+    async def run(self, node):
+        g = self.bounded(await node.gradient(node.zeros()))
+        await node.exchange(g=node.privatize(g, self.noise(node)))
+        node.estimate(g)
+
+    def sensitivity(self):
+        return self.share * self.bound
+
+
+class ClipsOutliers(FallsAgain):
+    share: float = 5.4
+
+    def bounded(self, g):
+        size = np.sum(np.abs(g), axis=-1, keepdims=True) + 1e-12
+        return np.where(size > 3 * self.bound, g * self.bound / size, g)
+
+
 class NearItsClip(Sound):
     \"\"\"A small clip in ℓ1: from (C, 0) to (C, h) it goes to (C, h)·C/(C + h).\"\"\"
 
@@ -872,7 +898,7 @@ def test_it_is_looked_for_near_a_small_clip_too():
     assert judged("NearItsClip", adjacency={"change": 0.02}, trials=50).judgement.verdict.value == "refuted"
 
 
-@pytest.mark.parametrize("name", ["Gentle", "GentleFarOut"])
+@pytest.mark.parametrize("name", ["Gentle", "GentleFarOut", "FallsAgain", "ClipsOutliers"])
 def test_sizes_of_gradients_at_which_code_does_more_are_found(name):
     assert judged(name, trials=50).judgement.verdict.value == "refuted"
 
