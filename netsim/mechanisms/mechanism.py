@@ -46,7 +46,7 @@ class Mechanism(Protocol):
         ...
 
     def variance(self) -> Scale:
-        """Variance of one coordinate's noise."""
+        """Variance of one coordinate's noise; of a law that has none (Cauchy) the square of its scale."""
         ...
 
 

@@ -117,7 +117,8 @@ class NoiseCheck:
 
 
 def check_law(release: Release) -> None:
-    """Raise a `PrivacyError` where a law of somebody's own has quantiles that are not those of its density.
+    """Raise a `PrivacyError` where a law of somebody's own has quantiles that are not those of its density, or says
+    no size of its noise.
 
     Losses come from the density and the check of the noise from the quantiles: they have to speak of the same law. In
     a few transcripts the probability of a small cube around what was observed is compared, by one and by the other.
@@ -126,6 +127,11 @@ def check_law(release: Release) -> None:
     if not _somebodys(law) or isinstance(law, DiscreteMechanism):
         return
     few = _first(release, _CUBES)
+    if not np.all(np.isfinite(few.stddev)):
+        raise PrivacyError(
+            f"{type(law).__name__}: variance() is {show(float(np.max(law.variance())), 4)}; an audit takes its root for "
+            "the size of the noise: for a law that has no variance return the square of its scale"
+        )
     half = _HALF * few.stddev
     noisy = half > 0
     with np.errstate(all="ignore"):

@@ -160,6 +160,33 @@ class OtherQuantiles(Drawn):
         return Gaussian(self.stddev / 2).quantiles(observed, value)
 
 
+@dataclass(frozen=True)
+class Cauchy:
+    scale: float
+    size: float
+
+    noiseless = False
+
+    def release(self, value, rng):
+        return value + self.scale * rng.standard_cauchy(size=value.shape)
+
+    def log_density(self, observed, value):
+        return stats.cauchy.logpdf(observed - value, scale=self.scale).sum(axis=-1)
+
+    def quantiles(self, observed, value):
+        return stats.cauchy.cdf(observed - value, scale=self.scale)
+
+    def variance(self):
+        return self.size**2
+
+
+def test_a_law_that_has_no_variance_says_the_size_of_its_noise():
+    value = np.zeros((30, 2))
+    check_law(*released(Cauchy(0.5, 0.5), value))
+    with pytest.raises(PrivacyError, match=r"Cauchy: variance\(\) is ∞.* the square of its scale"):
+        check_law(*released(Cauchy(0.5, np.inf), value))
+
+
 @pytest.mark.parametrize("stddev", [1e-6, 1.0, 1e6])
 def test_density_and_quantiles_are_compared_in_units_of_the_noise(stddev):
     value = np.zeros((30, 2))
