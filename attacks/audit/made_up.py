@@ -173,7 +173,9 @@ class _MadeUp:
         again |= np.any(self.moved(still, there, given) & ~moves[:, None], axis=0)
         if np.any(again):  # what was seen may decide how it goes on, where it is by itself
             moves |= self.compared(self.read_alone(alone[again], other), there.at(again), given[:, again])
-        return moves | self.compared(still.at(~again), there.at(~again), given[:, ~again])
+        if not np.all(again):
+            moves |= self.compared(still.at(~again), there.at(~again), given[:, ~again])
+        return moves
 
 
 def moved_elsewhere(mapper: Mapper, clips: Clips, found: Map, noise: Array, steps: Array, alone: Copies) -> Mask:

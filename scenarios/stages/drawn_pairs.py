@@ -222,7 +222,7 @@ class Rows:
 
     def _seen(self, sample: Sample, agent: int) -> "Rows | None":
         """The rows with what a transcript's releases hide; None where the code fails on such data, to which it is
-        then not held."""
+        then not held, or releases nothing there."""
         try:
             with np.errstate(all="ignore"):
                 copies = sample.copied(len(self.slopes))
@@ -232,7 +232,8 @@ class Rows:
                     mine = copies.replayed(agent, self.own, "its own data")
                     out = Reproduced(copies, agent, self.own, mine).recovered(there, self, copies)
                     there = there if out is None else out.theirs
-                made = there.releases
+                if not (made := there.releases):
+                    return None
                 seen = np.concatenate([_in_deviations(r) for r in made], axis=-1)
         except NetsimError:
             return None

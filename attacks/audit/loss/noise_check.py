@@ -129,8 +129,8 @@ def check_law(release: Release) -> None:
     few = _first(release, _CUBES)
     if not np.all(np.isfinite(few.stddev)):
         raise PrivacyError(
-            f"{type(law).__name__}: variance() is {show(float(np.max(law.variance())), 4)}; an audit takes its root for "
-            "the size of the noise: for a law that has no variance return the square of its scale"
+            f"{type(law).__name__}: variance() is {show(float(np.max(law.variance())), 4)}; an audit takes its root "
+            "for the size of the noise: for a law that has no variance return the square of its scale"
         )
     half = _HALF * few.stddev
     noisy = half > 0

@@ -305,6 +305,22 @@ def test_differences_of_models_are_affine_but_for_their_rounding() -> None:
     np.testing.assert_allclose(bound_of(replace(simulation, algorithm=Deltas()), adjacency).epsilon, 4.5)
 
 
+@dataclass(frozen=True)
+class Transformed(Algorithm):
+    """Sends what it released once more, times a matrix: a product over all copies is not that of a copy alone."""
+
+    async def run(self, node: Node) -> None:
+        x, waves = node.zeros(), np.sin(np.arange(50 * node.dimension**2)).reshape(-1, node.dimension)
+        for _ in range(3):
+            noisy = node.privatize(Clip(1.0, "l1")(await node.gradient(x)), Laplace(4.0))
+            x = x - (await node.exchange(x=noisy, waves=np.tile(noisy, 50) @ waves)).mix("x")
+
+
+def test_products_with_what_was_released_differ_by_rounding_alone() -> None:
+    simulation, adjacency = simulated(PROVEN["descent, released"])
+    np.testing.assert_allclose(bound_of(replace(simulation, algorithm=Transformed()), adjacency).epsilon, 0.75)
+
+
 CLIPS = "made by more than sums, multiples and clips"
 
 

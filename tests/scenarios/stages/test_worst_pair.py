@@ -21,6 +21,7 @@ from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
 from scenarios.schema import Scenario
 from scenarios.stages import worst_pair
+from scenarios.stages.drawn_pairs import bounds_releases
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.witness import completed, confirm
 from scenarios.stages.witness_file import WitnessFile
@@ -275,6 +276,16 @@ class ClipsOutliers(FallsAgain):
     def bounded(self, g):
         size = np.sum(np.abs(g), axis=-1, keepdims=True) + 1e-12
         return np.where(size > 3 * self.bound, g * self.bound / size, g)
+
+
+class SilentFarOut(Sound):
+    \"\"\"Releases nothing where gradients are large.\"\"\"
+
+    async def run(self, node):
+        g = await node.gradient(node.zeros())
+        if np.abs(g).max() < 10:
+            await node.exchange(g=node.privatize(Clip(self.bound, "l1")(g), self.noise(node)))
+        node.estimate(g)
 
 
 class NearItsClip(Sound):
@@ -1017,6 +1028,11 @@ def test_a_constant_change_is_one_of_allowed_data(name, fields, verdict):
     assert found.judgement.verdict.value == verdict
     if "records" in fields:
         assert found.pair.change_used == pytest.approx(1.0)
+
+
+def test_code_that_releases_nothing_far_out_bounds_nothing():
+    _, subject, _ = made("SilentFarOut")
+    assert not bounds_releases(subject.simulation, 0, None)
 
 
 def test_of_many_agents_those_with_the_fewest_and_the_most_records_are_looked_at():
