@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from io import BufferedWriter, FileIO, TextIOWrapper
 from itertools import islice
@@ -54,6 +54,8 @@ class ReadLine:
     """The line, from 1; 0 where it is no single one."""
     code: str
     """What stands there, or what decides."""
+    how: str = field(default="", compare=False)
+    """How it reads, where that is known."""
 
     def __str__(self) -> str:
         if not self.line:
@@ -63,7 +65,7 @@ class ReadLine:
 
 def line_of(code: CodeType, line: int, how: str) -> ReadLine:
     """A line in the file of some code; `how` it decides where nobody has the text."""
-    return ReadLine(Path(code.co_filename).name, line, linecache.getline(code.co_filename, line).strip() or how)
+    return ReadLine(Path(code.co_filename).name, line, linecache.getline(code.co_filename, line).strip() or how, how)
 
 
 def of_algorithm(code: CodeType) -> bool:
