@@ -25,7 +25,8 @@ With ‖Δg_t‖ ≤ Δ_t whatever was seen,
   determinants of the densities differ by d·ln(1 + C/(dκ)) at most, which is added where noise is Laplace.
 
 Where adjacent is one record, Δg_t is 0 for a batch without it at a determined point, so that the sums are over the
-queries that it is in. Unclipped, a batch moves by records/batch times what the whole may.
+queries that it is in: of those for each place of a subset that coins draw, one. Unclipped, a batch moves by
+records/batch times what the whole may.
 
 Not enough is a bounded answer by itself where noise stays hidden: x = z, then O = clip(−x) + z is 0 in one world.
 
@@ -43,7 +44,7 @@ clip.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -59,7 +60,7 @@ from attacks.audit.made_up import SAME, drawn, moved_elsewhere
 from attacks.audit.verdict import Bound
 from attacks.audit.view_price import Order, worst_change
 from attacks.probe.mapping import Map, Mapper
-from attacks.probe.node import RecordedAgent
+from attacks.probe.node import Batch, Places, RecordedAgent
 from attacks.replay.coins import Coins, every
 from attacks.replay.recorded import Recording
 from netsim.arrays import Array, Mask
@@ -146,7 +147,7 @@ def _of_doors(
     used = np.any(first.vectors != 0, axis=0)
     limits = [one.limits(adjacency, order, convexity, used) for one in doors]
     highest = np.max([limit for limit, _ in limits], axis=0)
-    records = dict(first.moved(adjacency, used, np.any([one.shared for one in doors], axis=0)))
+    records = dict(first.moved(adjacency, used, np.any([one.shared for one in doors], axis=0), highest))
     moved = list(records.values())
     uppers = {k: worst_change(first.vectors[:, some], highest[some], order)[1] for k, some in records.items()}
     record = max(uppers, key=uppers.__getitem__)
@@ -189,6 +190,10 @@ def _of_doors(
     )
 
 
+def _same(one: Array, other: Array) -> bool:
+    return np.allclose(one, other, rtol=SAME, atol=0.0)
+
+
 def _of_batches(moved: Sequence[Mask], used: Mask) -> tuple[str, ...]:
     most, all_of_them = max(np.count_nonzero(some) for some in moved), np.count_nonzero(used)
     return () if most == all_of_them else (f"a record is in {most} of its {all_of_them} queries at most",)
@@ -215,7 +220,7 @@ class _Door:
     vectors: Array
     fields: tuple[object, ...]
     clips: tuple[Clip | None, ...]
-    batches: Mapping[int, tuple[int, ...] | None]
+    batches: Mapping[int, Batch]
     records: int
     dimension: int
     steps: Array
@@ -300,22 +305,40 @@ class _Door:
         """Another transcript has the same map."""
         same = self.fields == other.fields and self.batches == other.batches
         same = same and self.vectors.shape == other.vectors.shape and self.law == other.law
-        if not same or not np.allclose(self.vectors, other.vectors, rtol=SAME, atol=0.0):
+        if not same or not _same(self.vectors, other.vectors):
             raise AttackError("the map from answers to messages is not the same in all transcripts")
 
-    def moved(self, adjacency: Adjacency, used: Mask, shared: Mask) -> Iterator[tuple[int, Mask]]:
+    def moved(self, adjacency: Adjacency, used: Mask, shared: Mask, limits: Array) -> Iterator[tuple[int, Mask]]:
         """For each record that may be the one that differs, the first of those that are in the same queries, which
-        answers an adjacent change may move, of those `used`; `shared`: the queries at points that other answers
-        move, in any transcript."""
-        named = {t: {k % self.records for k in some} for t, some in self.batches.items() if some is not None}
+        answers an adjacent change may move by their `limits`, of those `used`; `shared`: the queries at points that
+        other answers move, in any transcript."""
+        named = {t: {k % self.records for k in some} for t, some in self.batches.items() if isinstance(some, tuple)}
         without = [t for t in named if not shared[t]] if adjacency.record else []
+        elsewhere = self._at_other_places(shared, self.vectors * limits) if adjacency.record else []
         seen = set[bytes]()
         for record in range(self.records if without else 1):
             some = used.copy()
+            some[elsewhere] = False
             some[[t for t in without if record not in named[t]]] = False
             if some.tobytes() not in seen:
                 seen.add(some.tobytes())
                 yield record, some
+
+    def _at_other_places(self, shared: Mask, moved: Array) -> list[int]:
+        """Queries for places of subsets at which the record that differs is not: it is at one place of each, no
+        matter which where the queries for each do the same to what is sent, `moved` (releases, queries)."""
+        places = defaultdict[int, dict[frozenset[int], list[int]]](dict)
+        for t, batch in self.batches.items():
+            if isinstance(batch, Places) and not shared[t]:
+                places[batch.subset].setdefault(batch.at, []).append(t)
+        found = list[int]()
+        for some in places.values():
+            first, *others = some.values()
+            apart = len(frozenset[int]().union(*some)) == sum(map(len, some))
+            alike = all(len(each) == len(first) and _same(moved[:, first], moved[:, each]) for each in others)
+            if apart and alike:
+                found += [t for each in others for t in each]
+        return found
 
     def dearest(self, limits: Array, some: Mask, order: Order) -> str:
         """The query that counts most of these, in words; nothing where it is the only one."""
@@ -331,7 +354,7 @@ class _Door:
         if t not in self.batches:
             return 1.0
         named = self.batches[t]
-        if named is None or not named or not adjacency.record:
+        if not isinstance(named, tuple) or not named or not adjacency.record:
             return None
         most = max(Counter(k % self.records for k in named).values())
         return self.records * most / len(named)

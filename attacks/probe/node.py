@@ -11,7 +11,8 @@ value + noise with noise that is given too: one more unknown, of known law. Nois
 what is unknown of it has mean 0.
 
 The agent's private coins are not known and not needed: whom a message went to was observed, and the gradient of a
-batch is one unknown whichever records are in it. Which these are is noted where the code names them.
+batch is one unknown whichever records are in it. Which these are is noted where the code names them, or takes them
+from a subset.
 
 `ProbeNode` is the private half of the port, the same for all victims. Where messages come from is the other half:
 `RecordedAgent` feeds one agent from what was observed around it, `attacks.probe.network` many from each other.
@@ -21,7 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -47,6 +48,18 @@ Unknown = tuple[Literal["gradient", "noise", "gap"], int, int] | tuple[Literal["
 """The gradient of an agent's query, the noise of an agent's release, the k-th gap (and its sender), or the noise, of
 variance 1, of a draw of a shared seed."""
 Shape = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Records that are at these places of a subset that coins draw: of the `subset`-th choice of the coins."""
+
+    subset: int
+    at: frozenset[int]
+
+
+Batch = tuple[int, ...] | Places | None
+"""Records that the code names, or at places of a subset; None: others that coins choose."""
 
 
 class Gap(NamedTuple):
@@ -84,7 +97,7 @@ class Pass:
     release was put in verbatim (only where the pass looks for them); `gaps` the values that were received and not
     observed. `chancy`: whether anything happened by chance; `chosen`: messages whose receiver coins chose, the first
     one to the same receiver, and among whom they chose; `batches`: the records of each query that was for some only,
-    None where private coins choose them and nobody looks;
+    places in a subset where private coins choose them and nobody looks, None where that is of no one subset;
     `overran`: whether the code goes on to send where the record ends; `sent`: a recorded agent's messages, in order,
     and of each the activation and the pace at which it was ready: what queries and arrivals it waited for.
     """
@@ -98,7 +111,7 @@ class Pass:
     gaps: list[Gap] = field(default_factory=list[Gap])
     chancy: bool = False
     chosen: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list[tuple[int, int, tuple[int, ...]]])
-    batches: dict[Query, tuple[int, ...] | None] = field(default_factory=dict[Query, tuple[int, ...] | None])
+    batches: dict[Query, Batch] = field(default_factory=dict[Query, Batch])
     overran: bool = False
     sent: list[tuple[Kind, int, int, int]] = field(default_factory=list[tuple[Kind, int, int, int]])
 
@@ -294,12 +307,17 @@ class ProbeNode(ABC):
         return value
 
 
-def _named(batch: Sequence[int]) -> tuple[int, ...] | None:
-    """The records of a batch that the code has named; None where coins choose any of them unseen."""
-    listed = isinstance(batch, list | tuple | range | np.ndarray)  # to look into what coins drew would toss them
-    if listed and all(type(k) is int or isinstance(k, np.integer) for k in batch):
+def _named(batch: Sequence[int]) -> Batch:
+    """The records of a batch that the code has named, or its places in a subset; None where it is of neither."""
+    if not isinstance(batch, list | tuple | range | np.ndarray):  # to look into what coins drew would toss them
+        return None
+    some = cast("Sequence[object]", batch)
+    if all(type(k) is int or isinstance(k, np.integer) for k in some):
         return tuple(int(k) for k in batch)
-    return None
+    members = [k.member if type(k) is Unseen else None for k in some]
+    known = [one for one in members if one is not None]
+    one_subset = len(known) == len(members) and len({number for number, _ in known}) == 1
+    return Places(known[0][0], frozenset(place for _, place in known)) if one_subset else None
 
 
 class RecordedAgent:

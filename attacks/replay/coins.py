@@ -198,6 +198,7 @@ class Coins(FollowedCoins):
 
     def subset(self, total: int, size: int) -> Sequence[int]:
         """So many of range(total), ascending, tossed when they are looked at (`netsim.node.subset`)."""
+        number = self._chosen
         self._offered((total, size))
 
         @cache
@@ -208,7 +209,7 @@ class Coins(FollowedCoins):
         def look(k: int) -> int:
             return opened()[k]
 
-        return [cast(int, Unseen(self, range(total), partial(look, k))) for k in range(size)]
+        return [cast(int, Unseen(self, range(total), partial(look, k), (number, k))) for k in range(size)]
 
     def _offered(self, options: Sequence[int]) -> None:
         tosses, at = self._tosses, self._chosen
@@ -357,11 +358,18 @@ for _name in {*dir(float), "__index__"} - {*dir(object), *vars(_Uniform)} | _SHO
 
 
 class Unseen:
-    """One of some options that nobody has looked at yet: tossed as soon as somebody does."""
+    """One of some options that nobody has looked at yet: tossed as soon as somebody does. `member`: of which subset,
+    by its number, and at which place in it; None: of none."""
 
-    def __init__(self, coins: "Coins | DrawnCoins", options: Sequence[int], look: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        coins: "Coins | DrawnCoins",
+        options: Sequence[int],
+        look: Callable[[], int],
+        member: tuple[int, int] | None = None,
+    ) -> None:
         self._coins, self.options, self._value = coins, options, cast(int | None, None)
-        self._look = look
+        self._look, self.member = look, member
 
     @property
     def __class__(self) -> type:  # type: ignore[override]

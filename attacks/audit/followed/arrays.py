@@ -34,6 +34,9 @@ from attacks.audit.followed.operands import (
     value_of,
 )
 
+AS_A_MASK, AS_A_FACTOR = "as a mask", "as a factor of what is private"
+"""Two ways to read."""
+
 
 class _Cell:
     """Kind of the values in one piece of memory, which all views of it share; whether one that is not followed does
@@ -193,7 +196,8 @@ class Followed(NDArrayOperatorsMixin, Held):
     def __getitem__(self, at: Any) -> "Followed":
         plain, read = plain_index(at)
         if read is not None:
-            self._noted("as an index", fails=not any(map(are_bools, parts_of(plain))))
+            masks = any(map(are_bools, parts_of(plain)))
+            self._noted(AS_A_MASK if masks else "as an index", fails=not masks)
         found = self._view(self._numbers[plain])
         if not np.may_share_memory(found._numbers, self._numbers):
             places = np.arange(self.size).reshape(self.shape)[plain]
@@ -373,7 +377,7 @@ class Followed(NDArrayOperatorsMixin, Held):
         some = list(leaves(list(given)))
         seen = together or any(kind_of(x).what is What.SEEN for x in some)
         if kind.what is What.BENT and seen and any(map(is_private, some)):
-            self._noted("as a factor of what is private")
+            self._noted(AS_A_FACTOR)
 
     def _may_be_seen(self, *given: Any) -> None:
         """Note an operation where code can see an error of NumPy's, or is told of one: a reading ignores all."""

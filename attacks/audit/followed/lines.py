@@ -9,11 +9,13 @@ import contextlib
 import dis
 import inspect
 import linecache
+import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
+from io import BufferedWriter, FileIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, WrapperDescriptorType
@@ -52,6 +54,8 @@ class ReadLine:
     """The line, from 1; 0 where it is no single one."""
     code: str
     """What stands there, or what decides."""
+    how: str = field(default="", compare=False)
+    """How it reads, where that is known."""
 
     def __str__(self) -> str:
         if not self.line:
@@ -61,7 +65,7 @@ class ReadLine:
 
 def line_of(code: CodeType, line: int, how: str) -> ReadLine:
     """A line in the file of some code; `how` it decides where nobody has the text."""
-    return ReadLine(Path(code.co_filename).name, line, linecache.getline(code.co_filename, line).strip() or how)
+    return ReadLine(Path(code.co_filename).name, line, linecache.getline(code.co_filename, line).strip() or how, how)
 
 
 def of_algorithm(code: CodeType) -> bool:
@@ -80,12 +84,13 @@ def asking(frame: FrameType | None) -> FrameType | None:
 
 # ── conditions that only end the run ────────────────────────────────────────────────────────────────────
 Condition = ast.Assert | ast.If | ast.Expr
-"""An `assert`, an `if` that only raises, or a call of one of NumPy's functions for tests."""
+"""An `assert`, an `if` that only raises, a call of one of NumPy's functions for tests, or a `print`."""
+_PRINT = print
 
 
 def only_ends_the_run(frame: FrameType) -> bool:
     """Whether what a frame does now is to ask, in a condition that does no more than to end the run, or to answer
-    one."""
+    one; or to print, for whoever runs the agent."""
     if (caller := _answers_to(frame)) is not None:
         return only_ends_the_run(caller)
     condition, around = _condition(frame.f_code, frame.f_lasti), questions.function_of(frame)
@@ -96,7 +101,26 @@ def only_ends_the_run(frame: FrameType) -> bool:
         return False
     raised = _raised(condition, around)
     ends = raised is not None and issubclass(raised, Exception) and not issubclass(raised, _CAUGHT)
-    return ends and not may_be_caught(frame)
+    return (ends or _prints(condition, around)) and not may_be_caught(frame)
+
+
+def _prints(condition: Condition, frame: FrameType) -> bool:
+    """Whether it is a `print` to a stream of the process, which keeps nothing that code could read."""
+    match condition:
+        case ast.Expr(value=ast.Call(func=function, keywords=named)):
+            own = any(one.arg not in ("sep", "end", "flush") for one in named)
+            return questions.found(function, frame) is _PRINT and not own and _is_of_the_process(sys.stdout)
+        case _:
+            return False
+
+
+def _is_of_the_process(stream: object) -> bool:
+    """Whether a stream writes to a file of the process, and no method of it is somebody's own."""
+    if not isinstance(stream, TextIOWrapper):
+        return False
+    known = cast("TextIOWrapper[Any]", stream)
+    own = "write" in vars(known) or type(known).write is not TextIOWrapper.write
+    return not own and type(known.buffer) in (BufferedWriter, FileIO)
 
 
 def _answers_to(frame: FrameType) -> FrameType | None:
@@ -138,7 +162,7 @@ def _asked(condition: Condition, frame: FrameType) -> list[ast.AST]:
             case ast.Raise(cause=ast.expr() as cause):
                 said.append(cause)
             case ast.Expr(value=ast.Call(func=function, args=args, keywords=keywords)) if (
-                questions.found(function, frame) is print
+                questions.found(function, frame) is _PRINT
             ):
                 said += [*args, *keywords]
             case ast.Expr(value=value) | ast.Assign(value=value):
@@ -163,7 +187,7 @@ def _is_condition(node: ast.AST) -> bool:
         case ast.If():
             return _only_raises(node)
         case ast.Expr(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))):
-            return name.startswith("assert_")
+            return name.startswith("assert_") or name == "print"
         case _:
             return False
 

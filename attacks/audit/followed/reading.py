@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from attacks.audit.followed import kinds
-from attacks.audit.followed.arrays import Followed, arrays_followed
+from attacks.audit.followed.arrays import AS_A_FACTOR, AS_A_MASK, Followed, arrays_followed
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
 from attacks.audit.followed.lines import ReadLine, asking, line_of, may_be_caught, only_ends_the_run
 from attacks.audit.followed.operands import kind_of, value_of
@@ -264,8 +264,7 @@ def in_words(found: Sequence[ReadLine], most: int = 3) -> str:
 def not_all_audited(found: Sequence[ReadLine]) -> str:
     """Which lines read, and what to do about it, in two sentences."""
     remedies = " Fill `node.zeros()` or a list, no array of NumPy's." if any(map(_fills, found)) else ""
-    if any(map(_masks, found)):
-        remedies += " One by NumPy is named where it came out alike in all transcripts: audit where it does not."
+    remedies += "".join(words for how, words in _REMEDIES.items() if any(one.how == how for one in found))
     coins = any("coins" in one.code for one in found)
     if coins:
         remedies += (
@@ -279,14 +278,20 @@ def not_all_audited(found: Sequence[ReadLine]) -> str:
     )
 
 
+_ALIKE = "alike in all transcripts"
+"""How a comparison by NumPy reads, or a function of its with levels."""
+_REMEDIES = {
+    AS_A_MASK: " For `g[mask] /= n` write `np.where(mask, g / n, g)`.",
+    AS_A_FACTOR: " Let what weighs, bounds or is compared with private numbers be public, or made of these.",
+    _ALIKE: " One by NumPy is named where it came out alike in all transcripts: audit where it does not.",
+}
+"""What to do about a line, by how it reads."""
+
+
 def _fills(one: ReadLine) -> bool:
-    """Whether the line writes into an array, as far as it looks."""
-    return re.match(r"[\w.]+\[[^=]*\]\s*[-+*/]?=(?!=)|np\.copyto", one.code) is not None
-
-
-def _masks(one: ReadLine) -> bool:
-    """Whether the line decides for each number, as far as it looks."""
-    return re.search(r"\b(where|maximum|minimum|clip)\(", one.code) is not None
+    """Whether the line writes into an array that is not followed, as far as it looks."""
+    plain = one.how in ("as an array", "into an array that cannot be followed")
+    return plain and re.match(r"[\w.]+\[[^=]*\]\s*[-+*/]?=(?!=)|np\.copyto", one.code) is not None
 
 
 def judged_of_what_is_read(found: Judgement, lines: Sequence[ReadLine]) -> Judgement:
@@ -468,7 +473,8 @@ def _note(found: Reading, how: str, frame: FrameType | None, answers: Any = None
     frame = asking(frame)
     if frame is not None and not how.startswith(_NEVER_EXCUSED) and only_ends_the_run(frame):
         return
-    one, place = (ReadLine("?", 0, how), 0) if frame is None else (_line(frame, how), frame.f_lasti)
+    said = how if answers is None else _ALIKE
+    one, place = (ReadLine("?", 0, how, said), 0) if frame is None else (_line(frame, said), frame.f_lasti)
     if answers is not None:
         some = np.asarray(answers, dtype=np.float64)
         levels = np.where(np.abs(some) < NOTHING, 0.0, some)

@@ -4,7 +4,9 @@ import builtins
 import collections
 import contextlib
 import functools
+import io
 import math
+import os
 import sys
 import types
 import weakref
@@ -483,6 +485,40 @@ def by_a_caught_answer(n, box):
         box[:] = 1.0
 
 
+def printed_to_a_buffer(n, box):
+    print(n[0, 0], file=io.StringIO())
+
+
+def printed_elsewhere(n, box):
+    with contextlib.redirect_stdout(io.StringIO()):
+        print(n[0, 0])
+
+
+def printed_to_an_own_stream(n, box):
+    before, sys.stdout = sys.stdout, io.TextIOWrapper(io.BytesIO())
+    print(n[0, 0])
+    sys.stdout = before
+
+
+def printed_by_an_own_method(n, box):
+    stream = io.TextIOWrapper(io.FileIO(os.dup(1), "w"))
+    stream.write = keep
+    before, sys.stdout = sys.stdout, stream
+    print(n[0, 0])
+    sys.stdout = before
+
+
+def printed_of_an_own_class(n, box):
+    print(f"{SPY:{n[0, 0]}}")
+
+
+def printed_in_a_try(n, box):
+    try:
+        print(int(n[0, 0]))
+    except ValueError:
+        box[:] = 1.0
+
+
 KEEPS = (
     kept_by_an_answer, spied_on_in_an_answer, by_an_answer_of_two_lines, by_a_rare_answer, by_a_caught_answer,
     walrus, into_out, into_third, into_unpacked, into_unpacked_names, copied, summed, summed_by_place, reduced,
@@ -494,6 +530,8 @@ KEEPS = (
     by_a_caught_test, dropped(small), dropped_at_once, dropped_with_an_argument, finalized,
     closed, caught_by_an_equal, caught_by_another,
     caught_by_a_wrapper, missing_by_a_property,
+    printed_to_a_buffer, printed_elsewhere, printed_to_an_own_stream, printed_by_an_own_method,
+    printed_of_an_own_class, printed_in_a_try,
 )  # fmt: skip
 """Code that keeps a size, or does something else where one is large, in what looks like the end of a run."""
 
@@ -604,8 +642,23 @@ def by_answers(n, box):
     assert sizes_are(n.tolist())
 
 
-ENDS = (by_answers, of_masks, of_views, of_rows, by_tests, by_methods, of_names, with_a_text, in_a_generator)
-"""Code that only ends the run."""
+def by_print(n, box):
+    print(f"a size of {n[0, 0]:.3f}", np.max(n), float(n[0, 0]), end=".\n")
+
+
+ENDS = (
+    by_answers,
+    of_masks,
+    of_views,
+    of_rows,
+    by_tests,
+    by_methods,
+    of_names,
+    with_a_text,
+    in_a_generator,
+    by_print,
+)
+"""Code that only ends the run, or says something."""
 
 
 def read(code):

@@ -647,23 +647,37 @@ def test_the_verdict_says_which_line_and_what_to_do():
     assert audit_result(found).read_lines == found.read
 
 
-def test_of_an_array_that_is_filled_the_remedy_is_another_array():
-    def fill(g, x, node):
-        history = np.zeros((1, *g.shape))
-        history[0] = g
-        return history[0]
+def fill(g, x, node):
+    history = np.zeros((1, *g.shape))
+    history[0] = g
+    return history[0]
 
-    def words(code):
-        simulation, pair = quadratic_world(Does(code))
-        one = worlds(simulation, pair.agent, pair.hypotheses[1], 2)(0, 0).replica(0)
-        return not_all_audited(read_lines(one, pair.agent, lambda: ()))
 
-    assert "Fill `node.zeros()` or a list" in words(fill)
-    assert "Fill" not in words(gates)
-    assert "Hand on" in words(lambda g, x, node: g * (node.coins.integers(9_999) == 7))
-    assert "Hand on" not in words(gates)
-    assert "came out alike" in words(lambda g, x, node: g * np.where(np.linalg.norm(g) > 1e9, 50.0, 1.0))
-    assert "came out alike" not in words(fill)
+def divides(g, x, node):
+    g = g + 0.0
+    g[g > 1.0] /= 2.0
+    return g
+
+
+REMEDIES = "Fill `node.zeros()` or a list", "Hand on", "came out alike", "np.where(mask, g / n, g)", "Let what weighs"
+
+
+@pytest.mark.parametrize(
+    ("code", "remedies"),
+    [
+        (fill, ["Fill `node.zeros()` or a list"]),
+        (gates, []),
+        (lambda g, x, node: g * (node.coins.integers(9_999) == 7), ["Hand on", "Let what weighs"]),
+        (lambda g, x, node: g * np.where(np.linalg.norm(g) > 1e9, 50.0, 1.0), ["came out alike"]),
+        (divides, ["np.where(mask, g / n, g)"]),
+        (lambda g, x, node: np.where(g > 0 * x, 0 * x, g), ["Let what weighs"]),
+    ],
+)
+def test_the_remedies_are_for_how_a_line_reads(code, remedies):
+    simulation, pair = quadratic_world(Does(code))
+    one = worlds(simulation, pair.agent, pair.hypotheses[1], 2)(0, 0).replica(0)
+    words = not_all_audited(read_lines(one, pair.agent, lambda: ()))
+    assert [each for each in REMEDIES if each in words] == remedies
 
 
 @dataclass(frozen=True)
