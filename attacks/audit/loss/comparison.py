@@ -767,6 +767,12 @@ def _check_reproduced(
             wrong = f"sends another {one.name!r} in its message {one.message}"
     if wrong is not None:
         _check_repeatable(sample, agent, hypothesis)
+        if mine.departure is None and not any(np.any(one.visible) for one in mine.comparisons):
+            raise PrivacyError(
+                f"agent {agent}, under the hypothesis that was simulated, {wrong}, in its last bits: a product over all "
+                "replicas (`@`, np.dot) may round otherwise each time; `netsim.arrays.product(value[..., None, :], "
+                "matrix)[..., 0, :]` multiplies each by itself"
+            )
         raise PrivacyError(
             f"agent {agent}, under the hypothesis that was simulated, {wrong}: the replay is not of this run, or its "
             "code draws randomness, or knows of another agent, not through its node (module state)"

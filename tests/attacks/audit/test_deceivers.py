@@ -12,6 +12,7 @@ from netsim.claims import Claim
 from netsim.codecs import Codec
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian, Laplace
+from netsim.readers.live import LiveNode
 from netsim.transcript.message import as_sent
 from tests.attacks.audit.loss.test_noise_check import Drawn, OfTheValue, Truncated
 from tests.attacks.auditing import HELD, audited
@@ -131,6 +132,11 @@ class AtANeighborsToss(Deceiver):
                 await super().besides(node, gradient, first)
 
 
+def rounded_otherwise(self, node, gradient):
+    """Stands for a product over all replicas that a run and its replay lay out otherwise in memory."""
+    return np.nextafter(gradient, np.inf) if isinstance(node, LiveNode) else gradient
+
+
 def besides(name, value=lambda self, node, gradient: gradient, before=lambda node: None):
     """One that sends this of its gradient, and something public before."""
 
@@ -171,6 +177,7 @@ BARE, LOUD = Verdict.UNPROTECTED, Verdict.REFUTED
         (besides("TheLargest", before=lambda node: node.broadcast(public=node.zeros() + 1e300)), BARE),
         # times less than a last bit of itself
         (besides("Small", lambda self, node, gradient: 1e-20 * gradient), BARE),
+        (besides("Product", rounded_otherwise), "`@`, np.dot. may round otherwise"),
         # as in a run of somebody's own; or in all but those that an audit of this many has
         (where("AloneOnly", lambda count: count == 1), "for replica 0 alone than for all"),
         (where("FewOnly", lambda count: 1 < count < 20), "by how many they are"),
