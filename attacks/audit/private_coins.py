@@ -143,6 +143,7 @@ class PrivateCoins:
                 confidence,
                 transcripts=transcripts,
                 bounded=self.claim.coins == "secret" or delta > 0,
+                played=self.claim.coins == "secret",
                 besides=costly,
             )
         except PrivacyError:

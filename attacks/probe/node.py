@@ -21,11 +21,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
-from attacks.replay.coins import Coins, Unseen, from_start
+from attacks.replay.coins import Coins, Drawn, Unseen, from_start
 from attacks.replay.recorded import RecordedNode, Recording
 from netsim.arrays import Array
 from netsim.errors import AttackError
@@ -47,6 +47,8 @@ Unknown = tuple[Literal["gradient", "noise", "gap"], int, int] | tuple[Literal["
 """The gradient of an agent's query, the noise of an agent's release, the k-th gap (and its sender), or the noise, of
 variance 1, of a draw of a shared seed."""
 Shape = tuple[int, int]
+Batch = tuple[int | Drawn, ...] | None
+"""Records of a query: numbers, or what coins chose unseen; None where it is not known which."""
 
 
 class Gap(NamedTuple):
@@ -98,7 +100,7 @@ class Pass:
     gaps: list[Gap] = field(default_factory=list[Gap])
     chancy: bool = False
     chosen: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list[tuple[int, int, tuple[int, ...]]])
-    batches: dict[Query, tuple[int, ...] | None] = field(default_factory=dict[Query, tuple[int, ...] | None])
+    batches: dict[Query, Batch] = field(default_factory=dict[Query, Batch])
     overran: bool = False
     sent: list[tuple[Kind, int, int, int]] = field(default_factory=list[tuple[Kind, int, int, int]])
 
@@ -293,12 +295,18 @@ class ProbeNode(ABC):
         return value
 
 
-def _named(batch: Sequence[int]) -> tuple[int, ...] | None:
-    """The records of a batch that the code has named; None where coins choose any of them unseen."""
-    listed = isinstance(batch, list | tuple | range | np.ndarray)  # to look into what coins drew would toss them
-    if listed and all(type(k) is int or isinstance(k, np.integer) for k in batch):
-        return tuple(int(k) for k in batch)
-    return None
+def _named(batch: Sequence[int]) -> Batch:
+    """The records of a batch that the code has named, by their number or as what coins chose unseen; else None."""
+    if not isinstance(batch, list | tuple | range | np.ndarray):  # to look into what coins drew would toss them
+        return None
+    named = [_named_one(k) for k in batch]
+    return None if None in named else tuple(k for k in named if k is not None)
+
+
+def _named_one(record: object) -> int | Drawn | None:
+    if type(record) is Unseen:
+        return int(record) if record.tossed else record.drawn
+    return int(cast(int, record)) if type(record) is int or isinstance(record, np.integer) else None
 
 
 class RecordedAgent:
