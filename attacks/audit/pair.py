@@ -52,7 +52,7 @@ _PROPOSALS = 10
 """Proposals of families, at most, in budgets: those tried before cost nothing."""
 STARTS = 8
 """Candidates, at most, from which nearby ones are tried without success."""
-_SAME = 1e-9
+_SAME = 1e-6
 """Relative: an ε that is larger by less counts as equal."""
 _NOISE_FREE = 1e-10
 """Error that rounding may make in a cost."""

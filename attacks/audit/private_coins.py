@@ -144,6 +144,7 @@ class PrivateCoins:
                 confidence,
                 transcripts=transcripts,
                 bounded=self.claim.coins == "secret" or delta > 0,
+                played=self.claim.coins == "secret",
                 besides=costly,
             )
         except PrivacyError:

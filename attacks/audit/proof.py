@@ -25,8 +25,8 @@ With ‖Δg_t‖ ≤ Δ_t whatever was seen,
   determinants of the densities differ by d·ln(1 + C/(dκ)) at most, which is added where noise is Laplace.
 
 Where adjacent is one record, Δg_t is 0 for a batch without it at a determined point, so that the sums are over the
-queries that it is in: of those for each place of a subset that coins draw, one. Unclipped, a batch moves by
-records/batch times what the whole may.
+queries that it is in, or may be in at once (`attacks.audit.moved`). Unclipped, a batch moves by records/batch times
+what the whole may.
 
 Not enough is a bounded answer by itself where noise stays hidden: x = z, then O = clip(−x) + z is 0 in one world.
 
@@ -39,13 +39,12 @@ followed for all values at once (`attacks.audit.followed`).
 
 Random weights (`UniformLaplace`) are drawn without regard to the data, so that their noise loses no more than its
 Laplace part. Nothing is proven of agents whose code is no affine function of its answers (projections, ℓ1 proximal
-steps, top-k), of messages that have answers in them beside what was released, or of batches of records without a
-clip.
+steps, top-k), of messages that have answers in them beside what was released, or of batches without a clip of which
+it is not known which records may be in them at once.
 """
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -54,13 +53,15 @@ from scipy import linalg
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.clips import Clips, stretch
-from attacks.audit.followed.reading import HISTORIES, Reading, in_words, reading
+from attacks.audit.followed.reading import HISTORIES, Reading, reading
+from attacks.audit.followed.reading import in_words as lines_in_words
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.made_up import SAME, drawn, moved_elsewhere
+from attacks.audit.moved import Batches, Moved, in_words, moved_queries, weight
 from attacks.audit.verdict import Bound
-from attacks.audit.view_price import Order, worst_change
+from attacks.audit.view_price import Order
 from attacks.probe.mapping import Map, Mapper
-from attacks.probe.node import Batch, Places, RecordedAgent
+from attacks.probe.node import RecordedAgent
 from attacks.replay.coins import Coins, every
 from attacks.replay.recorded import Recording
 from netsim.arrays import Array, Mask
@@ -100,8 +101,6 @@ def bound_at_door(
     may fall in more than `most` ways.
     """
     ones = [one.replica(one.view.replicas - 1 if k else 0) for k, one in enumerate(samples)]
-    records = ones[0].view.public.records
-    adjacency = adjacency.at(records[agent]) if records else adjacency
     found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), most))
     worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
     if worst == _NOTHING:
@@ -143,15 +142,15 @@ def _of_doors(
         first.check_same(other)
     if not first.law:
         return _NOTHING
+    adjacency = adjacency.at(first.records)
     order: Order = 2 if first.law == "gaussian" else 1
     used = np.any(first.vectors != 0, axis=0)
     limits = [one.limits(adjacency, order, convexity, used) for one in doors]
     highest = np.max([limit for limit, _ in limits], axis=0)
-    records = dict(first.moved(adjacency, used, np.any([one.shared for one in doors], axis=0), highest))
-    moved = list(records.values())
-    uppers = {k: worst_change(first.vectors[:, some], highest[some], order)[1] for k, some in records.items()}
-    record = max(uppers, key=uppers.__getitem__)
-    upper = uppers[record]
+    moved = first.moved(adjacency, used, np.any([one.shared for one in doors], axis=0))
+    uppers = [one.farthest(first.vectors, highest, order) for one in moved]
+    upper = max(uppers)
+    worst = moved[uppers.index(upper)]
     epsilon = gaussian_epsilon(upper, delta) if order == 2 else upper
     added, words = first.determinants(adjacency, convexity)
     what = "its gradients, clipped" if any(first.clips) else "its gradients or proximal points"
@@ -161,7 +160,7 @@ def _of_doors(
         f"each of the {len(first.vectors)} noisy values that it sends has {law} noise of its own, and is sent as it"
     )
     rest = f"{covered} was made; nothing else that it sends depends on its data, given what was seen before"
-    of_record = f", record {record}" if len(moved) > 1 else ""
+    of_record = f", record {worst.record}" if len(moved) > 1 else ""
     listener = f"all that agent {agent} sends and receives"
     if any(door.granted for door in doors):
         listener = f"{listener}, its releases as they were made"
@@ -183,20 +182,11 @@ def _of_doors(
             rest,
             *dict.fromkeys(sentence for _, found in limits for sentence in found),
             *words,
-            *_of_batches(moved, used),
+            *in_words(moved, used),
         ),
         pure=order == 1,
-        worst=f"agent {agent}{of_record}{first.dearest(highest, records[record], order)}",
+        worst=f"agent {agent}{of_record}{first.dearest(highest, worst.any, order)}",
     )
-
-
-def _same(one: Array, other: Array) -> bool:
-    return np.allclose(one, other, rtol=SAME, atol=0.0)
-
-
-def _of_batches(moved: Sequence[Mask], used: Mask) -> tuple[str, ...]:
-    most, all_of_them = max(np.count_nonzero(some) for some in moved), np.count_nonzero(used)
-    return () if most == all_of_them else (f"a record is in {most} of its {all_of_them} queries at most",)
 
 
 def _of_coins(histories: int) -> str:
@@ -220,7 +210,7 @@ class _Door:
     vectors: Array
     fields: tuple[object, ...]
     clips: tuple[Clip | None, ...]
-    batches: Mapping[int, Batch]
+    batches: Batches
     records: int
     dimension: int
     steps: Array
@@ -305,40 +295,12 @@ class _Door:
         """Another transcript has the same map."""
         same = self.fields == other.fields and self.batches == other.batches
         same = same and self.vectors.shape == other.vectors.shape and self.law == other.law
-        if not same or not _same(self.vectors, other.vectors):
+        if not same or not np.allclose(self.vectors, other.vectors, rtol=SAME, atol=0.0):
             raise AttackError("the map from answers to messages is not the same in all transcripts")
 
-    def moved(self, adjacency: Adjacency, used: Mask, shared: Mask, limits: Array) -> Iterator[tuple[int, Mask]]:
-        """For each record that may be the one that differs, the first of those that are in the same queries, which
-        answers an adjacent change may move by their `limits`, of those `used`; `shared`: the queries at points that
-        other answers move, in any transcript."""
-        named = {t: {k % self.records for k in some} for t, some in self.batches.items() if isinstance(some, tuple)}
-        without = [t for t in named if not shared[t]] if adjacency.record else []
-        elsewhere = self._at_other_places(shared, self.vectors * limits) if adjacency.record else []
-        seen = set[bytes]()
-        for record in range(self.records if without else 1):
-            some = used.copy()
-            some[elsewhere] = False
-            some[[t for t in without if record not in named[t]]] = False
-            if some.tobytes() not in seen:
-                seen.add(some.tobytes())
-                yield record, some
-
-    def _at_other_places(self, shared: Mask, moved: Array) -> list[int]:
-        """Queries for places of subsets at which the record that differs is not: it is at one place of each, no
-        matter which where the queries for each do the same to what is sent, `moved` (releases, queries)."""
-        places = defaultdict[int, dict[frozenset[int], list[int]]](dict)
-        for t, batch in self.batches.items():
-            if isinstance(batch, Places) and not shared[t]:
-                places[batch.subset].setdefault(batch.at, []).append(t)
-        found = list[int]()
-        for some in places.values():
-            first, *others = some.values()
-            apart = len(frozenset[int]().union(*some)) == sum(map(len, some))
-            alike = all(len(each) == len(first) and _same(moved[:, first], moved[:, each]) for each in others)
-            if apart and alike:
-                found += [t for each in others for t in each]
-        return found
+    def moved(self, adjacency: Adjacency, used: Mask, shared: Mask) -> list[Moved]:
+        """`moved_queries`; `shared`: the queries at points that other answers move, in any transcript."""
+        return list(moved_queries(self.batches, self.records, used, shared, adjacency.record))
 
     def dearest(self, limits: Array, some: Mask, order: Order) -> str:
         """The query that counts most of these, in words; nothing where it is the only one."""
@@ -349,15 +311,7 @@ class _Door:
         return f"; query {int(np.argmax(parts))} counts most, of {np.count_nonzero(some)}"
 
     def _weight(self, adjacency: Adjacency, t: int) -> float | None:
-        """How many times what it may move the whole gradient a change may move that of the query; None: any number of
-        times."""
-        if t not in self.batches:
-            return 1.0
-        named = self.batches[t]
-        if not isinstance(named, tuple) or not named or not adjacency.record:
-            return None
-        most = max(Counter(k % self.records for k in named).values())
-        return self.records * most / len(named)
+        return weight(self.batches, self.records, t, adjacency.record)
 
     def limits(
         self, adjacency: Adjacency, order: Order, convexity: float | None, used: Mask
@@ -446,7 +400,7 @@ def _check_followed(followed: Reading) -> None:
     if followed.failed:
         raise AttackError(f"its code cannot be followed at {followed.failed}")
     if followed.read:
-        raise AttackError(f"its code decides by what is private or was seen: {in_words(followed.read)}")
+        raise AttackError(f"its code decides by what is private or was seen: {lines_in_words(followed.read)}")
     if followed.bent:
         raise AttackError(followed.bent)
 

@@ -26,7 +26,7 @@ from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
-from attacks.replay.coins import Coins, Unseen, from_start
+from attacks.replay.coins import Coins, Drawn, Unseen, from_start
 from attacks.replay.recorded import RecordedNode, Recording, check_whole
 from netsim.arrays import Array
 from netsim.errors import AttackError
@@ -48,18 +48,8 @@ Unknown = tuple[Literal["gradient", "noise", "gap"], int, int] | tuple[Literal["
 """The gradient of an agent's query, the noise of an agent's release, the k-th gap (and its sender), or the noise, of
 variance 1, of a draw of a shared seed."""
 Shape = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Places:
-    """Records that are at these places of a subset that coins draw: of the `subset`-th choice of the coins."""
-
-    subset: int
-    at: frozenset[int]
-
-
-Batch = tuple[int, ...] | Places | None
-"""Records that the code names, or at places of a subset; None: others that coins choose."""
+Batch = tuple[int | Drawn, ...] | None
+"""Records of a query: numbers, or what coins chose unseen; None where it is not known which."""
 
 
 class Gap(NamedTuple):
@@ -308,16 +298,17 @@ class ProbeNode(ABC):
 
 
 def _named(batch: Sequence[int]) -> Batch:
-    """The records of a batch that the code has named, or its places in a subset; None where it is of neither."""
+    """The records of a batch that the code has named, by their number or as what coins chose unseen; else None."""
     if not isinstance(batch, list | tuple | range | np.ndarray):  # to look into what coins drew would toss them
         return None
-    some = cast("Sequence[object]", batch)
-    if all(type(k) is int or isinstance(k, np.integer) for k in some):
-        return tuple(int(k) for k in batch)
-    members = [k.member if type(k) is Unseen else None for k in some]
-    known = [one for one in members if one is not None]
-    one_subset = len(known) == len(members) and len({number for number, _ in known}) == 1
-    return Places(known[0][0], frozenset(place for _, place in known)) if one_subset else None
+    named = [_named_one(k) for k in batch]
+    return None if None in named else tuple(k for k in named if k is not None)
+
+
+def _named_one(record: object) -> int | Drawn | None:
+    if type(record) is Unseen:
+        return int(record) if record.tossed else record.drawn
+    return int(cast(int, record)) if type(record) is int or isinstance(record, np.integer) else None
 
 
 class RecordedAgent:

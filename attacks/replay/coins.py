@@ -20,7 +20,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache, partial, wraps
 from itertools import combinations, islice
-from typing import Any, NoReturn, Self, TypeVar, cast
+from typing import Any, NamedTuple, NoReturn, Self, TypeVar, cast
 
 import numpy as np
 
@@ -194,11 +194,11 @@ class Coins(FollowedCoins):
             return options[self.one_of(len(options))]
         offered = options if isinstance(options, range) else tuple(options)
         self._offered(offered)
-        return cast(int, Unseen(self, offered, lambda: self.one_of(len(offered))))
+        drawn = Drawn(self._chosen, 0, 1)
+        return cast(int, Unseen(self, offered, lambda: self.one_of(len(offered)), drawn))
 
     def subset(self, total: int, size: int) -> Sequence[int]:
         """So many of range(total), ascending, tossed when they are looked at (`netsim.node.subset`)."""
-        number = self._chosen
         self._offered((total, size))
 
         @cache
@@ -209,7 +209,8 @@ class Coins(FollowedCoins):
         def look(k: int) -> int:
             return opened()[k]
 
-        return [cast(int, Unseen(self, range(total), partial(look, k), (number, k))) for k in range(size)]
+        draw = self._chosen
+        return [cast(int, Unseen(self, range(total), partial(look, k), Drawn(draw, k, total))) for k in range(size)]
 
     def _offered(self, options: Sequence[int]) -> None:
         tosses, at = self._tosses, self._chosen
@@ -357,19 +358,28 @@ for _name in {*dir(float), "__index__"} - {*dir(object), *vars(_Uniform)} | _SHO
     setattr(_Uniform, _name, property(_not_compared) if _name in ("real", "imag") else _not_compared)
 
 
+class Drawn(NamedTuple):
+    """Which number an unseen one is, whatever it is: that at one `place` of the `draw`-th `choose` or `subset`, of
+    `total` numbers. Those at other places are other ones."""
+
+    draw: int
+    place: int
+    total: int
+
+
 class Unseen:
-    """One of some options that nobody has looked at yet: tossed as soon as somebody does. `member`: of which subset,
-    by its number, and at which place in it; None: of none."""
+    """One of some options that nobody has looked at yet: `tossed` as soon as somebody does. `drawn`: which one of a
+    history it is, where that is known."""
 
     def __init__(
         self,
         coins: "Coins | DrawnCoins",
         options: Sequence[int],
         look: Callable[[], int],
-        member: tuple[int, int] | None = None,
+        drawn: Drawn | None = None,
     ) -> None:
         self._coins, self.options, self._value = coins, options, cast(int | None, None)
-        self._look, self.member = look, member
+        self._look, self.drawn, self.tossed = look, drawn, False
 
     @property
     def __class__(self) -> type:  # type: ignore[override]
@@ -390,7 +400,7 @@ class Unseen:
 
     def __index__(self) -> int:
         if self._value is None:
-            self._value = self.options[self._look()]
+            self._value, self.tossed = self.options[self._look()], True
         return self._value
 
     def __int__(self) -> int:

@@ -239,13 +239,12 @@ def _harder(results: Results, audit: AuditResult) -> list[_Step]:
     coins = audit.secret_coins
     if _unpriced(audit):  # no number of runs prices them
         return [_KNOWN]
-    if coins is not None and coins.unlisted:  # no number of runs lists them
-        known = [_KNOWN] if audit.claim.coins == "secret" else []
+    if coins is not None and coins.unlisted and audit.claim.coins == "secret":  # no number of runs lists them
         if "histories" not in coins.unlisted:
-            return known
+            return [_KNOWN]
         fewer = f" or rounds, such as rounds={min(2, audit.activations - 1)}," if audit.activations > 1 else ""
         listed = f"so that the histories of its private coins can be listed ({HISTORIES:,} at most)"
-        return [_Step(f"Audit fewer records{fewer} {listed}"), *known]
+        return [_Step(f"Audit fewer records{fewer} {listed}"), _KNOWN]
     if audit.search is not None and audit.search.unbounded:  # nor bounds a change
         return []
     if 4 * audit.trials <= _TRIALS:

@@ -91,7 +91,8 @@ class SecretCoins:
         """Both prices, and of which of them the claim is (`netsim.claims.Claim.coins`)."""
         listed = f"{self.histories} histories explain a transcript, at most"
         if self.histories is None:
-            listed = f"histories are not listed: {self.unlisted}; from below by a game with {self.drawn} of them"
+            game = f"; from below by a game with {self.drawn} of them" if self.drawn else ""
+            listed = f"histories are not listed: {self.unlisted}{game}"
         ends = [(_number(one.lower), _number(one.upper)) for one in (self.epsilon, self.known)]
         secret, known = (low if low == high else f"between {low} and {high}" for low, high in ends)
         return (
@@ -363,6 +364,7 @@ def price_of_secret(
     *,
     transcripts: int = 0,
     bounded: bool = True,
+    played: bool = True,
     besides: tuple[Sequence[Sample], Sequence[Sample]] = ((), ()),
 ) -> SecretCoins | None:
     """The price of both directions together, at `confidence` by itself; None where coins choose receivers alone.
@@ -370,6 +372,8 @@ def price_of_secret(
     From so many tosses of each world, one in four of the audit's `transcripts`, but at least `TOSSED`, fewer in long
     runs, and `FEWEST` at δ = 0. There transcripts of either world `besides` these count too, of one replica each: any
     that is possible.
+
+    Where histories cannot be listed a game with drawn ones is `played` against who does not know them.
 
     You get an `AttackError` where histories cannot be listed, unless it is to be `bounded` all the same, or another
     `NetsimError` where they cannot be replayed (what is released is not on the wire as it was); and a `PrivacyError`
@@ -397,7 +401,8 @@ def price_of_secret(
     for world, pair in enumerate(orders):
         first = SECRET + 2 * LOOKED_AT  # the others were looked at to decide
         plain, aimed = ([simulate(world, first + 2 * k + way) for k in range(tosses)] for way in (0, 1))
-        more = range(tosses, tosses if unlisted is None else plainly)  # a game wants some where pure ε does not
+        several = unlisted is not None and played  # a game wants some where pure ε does not
+        more = range(tosses, plainly if several else tosses)
         aimed += besides[world] if delta == 0 else ()
         plains.append(plain + [simulate(world, first + 2 * k) for k in more])
         drawn, others = (losses_of(one, agent, *pair, listed=unlisted is None) for one in (plain, aimed))
@@ -415,7 +420,7 @@ def price_of_secret(
     above, unlisted = _larger(known), next((one.unlisted for one in seen if one.unlisted), None)
     if unlisted is None:
         return SecretCoins(_larger(secret), above, max(one.histories for one in seen), tosses, rarer=rarer)
-    lower, apart, drawn = _of_drawn(plains, agent, hypotheses, delta, sure)
+    lower, apart, drawn = _of_drawn(plains, agent, hypotheses, delta, sure) if played else (0.0, 0.0, 0)
     lower = min(lower, above.upper)
     epsilon = replace(above, lower=lower, estimate=max(lower, above.estimate))
     return SecretCoins(epsilon, above, None, tosses, unlisted, drawn, apart, rarer)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss.aimed import WORST_CASE
 from attacks.audit.loss.comparison import Sample, compare_worlds
+from attacks.audit.moved import Moved
 from attacks.audit.proof import bound_at_door
 from attacks.audit.verdict import Bound, Verdict, judge
 from benchmarks.survival import Survived, proven, rows
@@ -155,7 +157,6 @@ def test_where_one_constant_change_is_the_worst_the_bound_is_what_it_loses() -> 
     ("algorithm", "why"),
     [
         ({"kind": "private_gradient_descent", "rounds": 4, "scale": 0.5}, "other gradients move"),
-        ({"kind": "private_gradient_descent", "rounds": 4, "batch": 3, "scale": 0.5, "state": "released"}, "batches"),
         (
             {"kind": "dmsp", "rounds": 4, "step": 0.3, "scale": 0.5, "domain": {"kind": "ball", "radius": 5.0}},
             "made by more than sums, multiples and clips",
@@ -500,6 +501,88 @@ def test_a_record_moves_less_where_there_are_more(
             assert lost(worlds(simulation, agent, other, 4)(0, WORST_CASE), own[agent], other, agent=agent) <= most
         assert most <= bound.epsilon * (1 + 1e-9)
         assert most >= 0.75 * bound.epsilon
+
+
+@dataclass(frozen=True)
+class Batched(Algorithm):
+    """Clipped gradients of records at 0, one after the other, as `subset` draws `size` of them in each of two rounds;
+    `heavier` counts the last record of a batch twice, `again` asks twice, and `looks` tosses them."""
+
+    gaussian: bool
+    size: int = 2
+    heavier: bool = False
+    again: bool = False
+    looks: bool = False
+    beside: bool = False
+    clip: float = 1.0
+
+    async def run(self, node: Node) -> None:
+        for _ in range(2):
+            drawn, total = subset(node.coins, node.records, self.size), node.zeros()
+            if self.looks:
+                drawn = [int(one) for one in drawn]
+            for k, record in enumerate([*drawn, *drawn] if self.again else drawn):
+                g = await node.gradient(
+                    node.zeros(), [record, choose(node.coins, range(8))] if self.beside else [record]
+                )
+                total = total + (2 if self.heavier and k else 1) * (Clip(self.clip, "l1")(g) if self.clip else g)
+            x = node.privatize(total, (Gaussian if self.gaussian else Laplace)(2.0))
+            await node.exchange(x=x)
+            node.estimate(x)
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize(
+    ("algorithm", "moved", "queries"),
+    [
+        # by how much a record moves one of the two releases: twice the clip where it is in the batch
+        pytest.param({}, 2.0, (2, 4), id="one of a batch"),
+        pytest.param({"size": 5}, 2.0, (2, 10), id="one of a larger batch"),
+        pytest.param({"heavier": True}, 4.0, (2, 4), id="at the place that counts twice"),
+        pytest.param({"again": True}, 4.0, (4, 8), id="it is asked twice"),
+        pytest.param({"looks": True, "size": 1}, 2.0, None, id="tossed"),
+        # its part of the whole gradient moves by 2/8 of its longest one, which is 1 in ℓ2
+        pytest.param({"clip": 0.0}, 2.0, (2, 4), id="unclipped"),
+        # any may be drawn beside it: it may be in both, or in one twice
+        pytest.param({"beside": True}, 4.0, None, id="beside another draw"),
+    ],
+)
+def test_a_record_is_drawn_once_for_a_batch(
+    algorithm: dict[str, Any], moved: float, queries: tuple[int, int] | None, gaussian: bool
+) -> None:
+    simulation, adjacency = simulated(PROVEN["descent, released"])
+    simulation = replace(simulation, algorithm=Batched(gaussian, **algorithm))
+    bound = bound_of(simulation, adjacency)
+    size = moved / 2.0 * (2.0 if not algorithm.get("clip", 1.0) and not gaussian else 1.0)  # √4 in ℓ1
+    expected = gaussian_epsilon(np.sqrt(2) * size, DELTA) if gaussian else 2 * size
+    np.testing.assert_allclose(bound.epsilon, expected, rtol=1e-9)
+    assert bound.histories == (8**2 if algorithm.get("looks") else 1)
+    if queries is not None:
+        assert f"a record is in {queries[0]} of its {queries[1]} queries at most" in bound.conditions
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_record_moves_at_most_is_that_of_its_worst_places(seed: int) -> None:
+    """Against all choices of a place of each draw; exact where the places of a draw are alike."""
+    rng = np.random.default_rng(seed)
+    vectors, limits = rng.standard_normal((4, 9)), rng.uniform(0.5, 2, 9)
+    always = np.arange(9) == 0
+    either = [np.arange(9) == np.array([[k], [k + 1]]) for k in (1, 3, 5)] + [np.arange(9)[None] >= 7]
+    for alike in (False, True):
+        if alike:
+            vectors[:, [2, 4, 6]], limits[[2, 4, 6]] = vectors[:, [1, 3, 5]], limits[[1, 3, 5]]
+        for order in (1, 2):
+            chosen = [
+                Moved(0, always | np.any(places, axis=0)).farthest(vectors, limits, order)
+                for places in product(*either)
+            ]
+            found = Moved(0, always, tuple(either)).farthest(vectors, limits, order)
+            assert found >= max(chosen) * (1 - 1e-12)
+            if alike or order == 1:
+                np.testing.assert_allclose(found, max(chosen), rtol=1e-12)
+            everything = Moved(0, np.ones(9, dtype=bool)).farthest(vectors, limits, order)
+            assert found < everything
+    assert Moved(0, always, tuple(either)).most == 1 + 3 + 2
 
 
 def test_a_batch_that_follows_what_was_seen_has_no_bound() -> None:

@@ -236,6 +236,9 @@ def test_coins_with_too_many_histories_are_to_be_fewer(activations, rounds):
         in words
     )
     assert "Record more runs" not in words
+    words = words_of("underpowered", **options | {"claim": {"coins": "known"}})  # who knows them needs no list
+    assert "can be listed" not in words
+    assert "Try more pairs" in words
 
 
 def test_where_nothing_bounds_a_change_more_pairs_help_nobody():

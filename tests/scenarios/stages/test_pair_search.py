@@ -25,6 +25,14 @@ from tests.scenarios.small import SMALL
 
 EQ_23 = library()["cpgt-eq-23"].split("variants:", 1)[0]
 CHANGE = "{change: 1.0, direction: even}"
+FAR_OUT = """
+name: far-out
+problem: {kind: ridge, data: {name: synthetic, kind: regression, records: 100, dimension: 1}, ridge: 0.5}
+topology: {kind: ring, agents: 5}
+algorithms: [{kind: laplacian_consensus, rounds: 20, fed: 0.9, scale: {kind: geometric, first: 2.0, ratio: 0.5}}]
+attacks: {gradients: false}
+audit: {adjacency: {change: 1.0}, trials: 50}
+"""
 DIGITS = SMALL.replace("images: true", "images: false, gradients: false")
 
 
@@ -257,3 +265,12 @@ def test_what_the_search_alone_has_seen_unprotected_is_not_called_consistent(mon
         found = audited(AuditOptions(made.scenario, subject, pair, claim), None, None, 1)
         assert (found.judgement.verdict is Verdict.CONSISTENT) == (not bare)
         assert ("The search for the pair saw an unprotected message" in found.judgement.reason) == bare
+
+
+def test_a_pair_far_out_costs_no_more_for_its_rounding():
+    """Numbers of 10⁵ beside noise of 10⁻⁵: a pair that costs more by less than a millionth costs the same."""
+    made = experiment(FAR_OUT)
+    pair, found, claim = found_in(made, made.subjects[0])
+    assert found.winner.epsilon == pytest.approx(claim.epsilon, rel=1e-6)
+    assert found.winner.family != BOTH_MOVED
+    assert "both worlds" not in pair.description

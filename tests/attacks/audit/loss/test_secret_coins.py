@@ -211,6 +211,17 @@ class Seen(Subsampled):
         )
 
 
+def test_of_coins_that_are_known_no_game_is_played() -> None:
+    """Whose histories are too many: what a game says of who does not know them decides no such claim."""
+    simulation, pair = world(Many(), 3.0)
+    simulate = worlds(simulation, 1, pair.hypotheses[1], 1, 0, 0.05)
+    found = price_of_secret(simulate, 1, pair.hypotheses, 0.05, SURE, played=False)
+    assert found is not None
+    assert (found.drawn, found.epsilon.lower, found.epsilon.upper) == (0, 0.0, found.known.upper)
+    assert 0 < found.known.lower <= gaussian_epsilon(3.0, 0.05)
+    assert "more than 4,096 histories; 250 tosses" in found.sentence("known")
+
+
 @pytest.mark.slow
 def test_what_is_not_hidden_or_cannot_be_replayed() -> None:
     seen = priced(Seen(), 3.0, 0.05)
