@@ -26,6 +26,7 @@ from scenarios.render.terminal import (
     line,
     print_below,
     print_error,
+    print_steps,
     program,
     remark,
     stacked,
@@ -220,10 +221,15 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, live: bo
         line(visible(f"{chosen[0].title}\n\n{one.question}\n"))
         files = [*(f"{each}.parquet" for each in one.recordings), "public.yaml", folder.README]
         files += [folder.CAPTURE] if (out / name / folder.CAPTURE).exists() else []
-        line(f"In {out / name}{', which was there before' * (before and not live)}: {', '.join(files)}", whole=True)
+        there = f"In {out / name}{', which was there before' * (before and not live)}: {', '.join(files)}"
+        console.say(there, markup=False)
         place = "" if out == Path(FOLDER) else f" --out {shlex.quote(str(out))}"
-        line(f"Answer:  {program()} challenge {name}{place} --answer …   ({visible(one.form)})", whole=True)
-        line(f"Hints:   {program()} challenge {name}{place} --hint   ({len(chosen[0].hints)}, counted)", whole=True)
+        command = f"netsim challenge {name}{place}"
+        steps = (
+            (f"Answer ({visible(one.form)})", "--answer …"),
+            (f"Hints ({len(chosen[0].hints)}, counted)", "--hint"),
+        )
+        print_steps("Go on:", [(words, f"{command} {option}") for words, option in steps])
         _print_hints(chosen[0], own.standing(name).hints)
     raise typer.Exit(DONE)
 

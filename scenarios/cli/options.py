@@ -16,16 +16,18 @@ from functools import cache, partial, wraps
 from glob import escape, glob
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias, cast
 
 import typer
+from rich import markup
 from typer.core import TyperCommand, TyperGroup
 
 from netsim.errors import ScenarioError
 from netsim.files import path_of
 from netsim.memory import check_jobs, limited
+from scenarios.cli import narrow_help
 from scenarios.files.folders import MANIFEST
-from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, fail, problems, write_document
+from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, console, fail, problems, write_document
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -53,7 +55,19 @@ class _Group(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Note whether `--json` is among the arguments, before any is parsed."""
         ctx.meta["netsim.json"], ctx.meta["netsim.words"] = "--json" in args, list(args)
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except _USAGE as error:
+            if not ctx.meta["netsim.words"]:  # nothing was asked for: the error is the help
+                raise
+            _misused(error, ctx)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The help, on a narrow terminal with each text below its name."""
+        if console.width < narrow_help.WIDE:
+            narrow_help.print_help(self, ctx)
+        else:
+            super().format_help(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -64,29 +78,44 @@ class _Group(TyperGroup):
             problems.print("[yellow]Interrupted.[/]")
             sys.exit(INTERRUPTED)
         except _USAGE as error:
-            mistake: Any = error
-            parameter = getattr(error, "param", None)
-            if parameter is None:
-                field = str(getattr(error, "option_name", None) or "command line")
-            else:
-                field = _called(parameter)
-                if parameter.param_type_name != "option":
-                    mistake.param_hint = field  # in capitals, as everywhere
-            message = str(mistake.message).replace("Value error, ", "")
-            hint = _near(str(mistake.message)) or _whole(message, parameter, ctx.meta["netsim.words"])
-            hint = hint or _as_setting(error)
-            hint = hint or (_in_parts(ctx.meta["netsim.words"]) if "extra argument" in message else "")
-            mistake.message = _no_number(message, parameter, ctx.meta["netsim.words"]) + hint
-            if ctx.meta.get("netsim.json"):
-                why = str(mistake.format_message())
-                one = {"file": None, "line": None, "field": field, "value": None, "problem": why, "allowed": ""}
-                described = {"type": "ScenarioError", "message": why, "mistakes": [one]}
-                write_document({"exit_status": WRONG_INPUT, "exit_reason": why, "error": described})
-            raise
+            _misused(error, ctx)
+
+
+def _misused(error: Exception, ctx: Any) -> NoReturn:
+    """Print a mistake of usage as every other one is, with where to read on, and end."""
+    mistake: Any = error
+    parameter = getattr(error, "param", None)
+    if parameter is None:
+        field = str(getattr(error, "option_name", None) or "command line")
+    else:
+        field = _called(parameter)
+        if parameter.param_type_name != "option":
+            mistake.param_hint = field  # in capitals, as everywhere
+    message = str(mistake.message).replace("Value error, ", "")
+    hint = _near(str(mistake.message)) or _whole(message, parameter, ctx.meta["netsim.words"])
+    hint = hint or _as_setting(error)
+    hint = hint or (_in_parts(ctx.meta["netsim.words"]) if "extra argument" in message else "")
+    mistake.message = _no_number(message, parameter, ctx.meta["netsim.words"]) + hint
+    why = str(mistake.format_message())
+    problems.say(f"[bold red]ScenarioError[/]: {markup.escape(why)}")
+    command = ctx if getattr(error, "ctx", None) is None else mistake.ctx
+    problems.say(f"Its options and an example: {markup.escape(command.command_path)} --help")
+    if ctx.meta.get("netsim.json"):
+        one = {"file": None, "line": None, "field": field, "value": None, "problem": why, "allowed": ""}
+        described = {"type": "ScenarioError", "message": why, "mistakes": [one]}
+        write_document({"exit_status": WRONG_INPUT, "exit_reason": why, "error": described})
+    raise typer.Exit(WRONG_INPUT)
 
 
 class _Command(TyperCommand):
     """One command. What no file can be called is an error of the option that has it, before anything else is done."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The help, on a narrow terminal with each text below its name."""
+        if console.width < narrow_help.WIDE:
+            narrow_help.print_help(self, ctx)
+        else:
+            super().format_help(ctx, formatter)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The arguments in capitals, as in the help below it and in the docs."""

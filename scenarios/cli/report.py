@@ -231,7 +231,7 @@ def _compare(
 def _print(comparison: "Comparison") -> None:
     from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES
     from scenarios.render.page.several import against_words, run_cells
-    from scenarios.render.terminal import Column, stacked
+    from scenarios.render.terminal import Column, print_tables, stacked
     from scenarios.render.verdicts import coloured, epsilon_columns
     from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import MISSING, setting, show
@@ -241,18 +241,19 @@ def _print(comparison: "Comparison") -> None:
     entries = [one.entry for one in comparison.subjects]
     names = Column("algorithm", [escape(one.label) for one in comparison.subjects], at_least=16)
     deltas = [show(one.audit.claim.delta) if isinstance(one.audit, AuditResult) else MISSING for one in entries]
-    columns = [names, *epsilon_columns(entries), Column("δ", deltas, right=True, whole=True)]
+    columns = [*epsilon_columns(entries), Column("δ", deltas, right=True, whole=True)]
     columns.append(Column("verdict", list(map(coloured, entries)), whole=True))
     rows = [[cells[0].partition(" [")[0], *cells[2:7]] for cells in map(run_cells, comparison.subjects)]
     heads = ("final error", "inferred", "their error", "Θ", "messages", "bytes")
     found = zip(heads, zip(*rows, strict=True), strict=True)
-    costs = [names, *(Column(head, cells, right=True, whole=True) for head, cells in found)]
-    for table in (*stacked(columns, console), *stacked(costs, console)):
-        console.print(table)
+    costs = [Column(head, cells, right=True, whole=True) for head, cells in found]
+    print_tables(names, (columns, costs), console)
     if len(comparison.runs) > 1:
         if comparison.unrecorded:
-            names = ", ".join(comparison.unrecorded)
-            line(f"Not recorded of {names}: the parameters of the class, and the code.", style="yellow")
+            line(
+                f"Not recorded of {', '.join(comparison.unrecorded)}: the parameters of the class, and the code.",
+                style="yellow",
+            )
         if not comparison.differences:
             line("The scenarios are the same in every field.")
         else:

@@ -79,8 +79,10 @@ class _Console(Console):
             super().print(*shown, **options)
 
     def say(self, text: str, **options: Any) -> None:
-        """A sentence, in as many lines as it takes on a terminal; for a program or a file in one."""
-        self.print(text, highlight=False, soft_wrap=not self.is_terminal, **options)
+        """A sentence, in as many lines as it takes on a terminal, or where COLUMNS says how wide a reader's lines
+        are; for a program or a file in one."""
+        reader = self.is_terminal or "COLUMNS" in os.environ
+        self.print(text, highlight=False, soft_wrap=not reader, **options)
 
     def _render_buffer(self, buffer: "Iterable[Segment]") -> str:
         """Without the blanks that fill lines up: a program that reads them wants none."""
@@ -419,6 +421,25 @@ def stacked(columns: Sequence[Column], console: Console) -> Iterator[Table]:
             count -= 1
         yield _table([first, *others[:count]], console)[0]
         others = others[count:]
+
+
+def print_tables(first: Column, groups: Sequence[Sequence[Column]], console: Console) -> None:
+    """Groups of columns behind a first one, each a table; where one takes more than two, each row as a list of its
+    fields, below the first cell."""
+    tables = [list(stacked([first, *group], console)) for group in groups]
+    if max(map(len, tables)) <= 2:
+        console.print(*(one for group in tables for one in group))
+        return
+    columns = [one for group in groups for one in group]
+    for name, *cells in zip(first.cells, *(one.cells for one in columns), strict=True):
+        fields = list[str]()
+        for one, cell in zip(columns, cells, strict=True):
+            if one.head:
+                fields.append(f"{escape(one.head)}: {cell}")
+            elif cell:
+                fields[-1] += f" {cell}"
+        print_below(name, fields, console)
+    console.print()
 
 
 def have_room(columns: Sequence[Column], console: Console) -> bool:

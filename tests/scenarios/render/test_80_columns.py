@@ -252,6 +252,38 @@ def test_a_list_of_a_command_is_whole_in_40_columns(command):
     assert command != ["list", "faults"] or "    is drawn in: one scalar leaves d − 1" in text.splitlines()
 
 
+HELPED = {
+    "": ["  --install-completion", "  certificate"], "run": ["  scenario <str>", "  -o, --option FIELD=VALUE"],
+    "new": ["  --algorithm KIND", "    private_gradient_descent."],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HELPED)
+def test_help_is_whole_in_40_columns(name):
+    lines = cli(*name.split(), "--help", ends=0, env={"COLUMNS": "40"}).stdout.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert not [line for line in lines if re.search(r"\w…|╭", line)]
+    assert set(HELPED[name]) <= set(lines)
+
+
+MISUSED = [
+    ("new x --kind foo", "ScenarioError: No such option: --kind", "new"),
+    ("list algoritms", "ScenarioError: Invalid value for KIND: 'algoritms' is not one of 'scenarios', ", "list"),
+    ("list algoritms", "Did you mean 'algorithms'?", "list"),
+    ("run", "ScenarioError: Missing argument", "run"),
+    ("rnu", "Did you mean 'run'?", ""),
+    ("--fo", "ScenarioError: No such option: --fo", ""),
+]
+
+
+@pytest.mark.parametrize(("words", "said", "read_on"), MISUSED)
+def test_a_mistake_of_usage_is_shown_as_every_other(words, said, read_on):
+    done = cli(*words.split(), ends=2, stderr=said)
+    first, last = done.stderr.splitlines()
+    assert first.startswith("ScenarioError: ")
+    assert re.fullmatch(rf"Its options and an example: \w+{f' {read_on}'.rstrip()} --help", last)
+
+
 @pytest.mark.parametrize(
     ("width", "first"),
     [
@@ -293,15 +325,17 @@ SENTENCES = {
 }
 
 
-@pytest.mark.parametrize("reader", [True, False])
+@pytest.mark.parametrize("reader", ["a terminal", "COLUMNS", None])
 @pytest.mark.parametrize("name", SENTENCES)
 def test_a_sentence_is_in_lines_of_the_terminal_and_in_one_for_a_program(monkeypatch, name, reader):
-    out = io.StringIO()
-    monkeypatch.setattr(terminal, "problems", type(terminal.problems)(file=out, width=40, force_terminal=reader))
+    out, on_terminal = io.StringIO(), reader == "a terminal"
+    monkeypatch.setattr(terminal, "problems", type(terminal.problems)(file=out, width=40, force_terminal=on_terminal))
+    if reader == "COLUMNS":
+        monkeypatch.setenv("COLUMNS", "40")
     SENTENCES[name]()
     lines = re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines()
-    assert (len(lines) > 1) == reader
-    assert (max(map(len, lines)) <= 40) == reader
+    assert (len(lines) > 1) == (reader is not None)
+    assert (max(map(len, lines)) <= 40) == (reader is not None)
     assert re.search(r"\b(probability|somebody|finished|undefined)\b", " ".join(lines))  # no word is broken
 
 

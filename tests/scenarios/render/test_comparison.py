@@ -262,6 +262,9 @@ def test_the_command_writes_a_page_and_prints_tables_or_json(pair, tmp_path, mon
     places = [str(folder) for folder in pair]
     cli("compare", *places, ends=0, output="algorithms[noisy].scale")
     assert Path("comparison.html").exists()
+    narrow = cli("compare", *places, ends=0, env={"COLUMNS": "40"}).stdout.splitlines()
+    assert len([line for line in narrow if line.startswith("    verdict: ")]) == 2  # a list for each, no table
+    assert not [line for line in narrow if line.split() == ["algorithm", "verdict"]]
     asked = cli("compare", *places, "--json")
     found = json.loads(asked.stdout)
     assert set(found) == {"runs", "cautions", "differences", "algorithms", "confidence", "against"}
