@@ -412,6 +412,11 @@ class Apart(NamedTuple):
     distance: float
     worlds: tuple[Objective, Objective]
 
+    @property
+    def changes(self) -> tuple[bytes, ...]:
+        """By what the two are moved."""
+        return tuple(cast("Tilted | Bent | Surrounded", one).slope.tobytes() for one in self.worlds)
+
 
 def _plain(simulation: Simulation, agent: int, transcripts: int = 1) -> Sample | None:
     """Transcripts whose releases can be read; None where there are none, or where a codec rounds them."""

@@ -436,7 +436,8 @@ class _Search:
             return
         around = [rows.nearer(self.subject.simulation, self.agent, seen) for seen in SEEN_IN]
         count = (1 + len(WIDTHS) * len(around)) * len(rows.slopes)
-        tried = [(f"of {count:,} changes drawn", one) for some in around for one in some.apart]
+        found = {one.changes: one for some in around for one in some.apart}
+        tried = [(f"of {count:,} changes drawn", one) for one in found.values()]
         if self._record is not None and self._batches:  # code that asks for records one by one may not just add them
             around = Rows.surrounded(self.subject.simulation, self.agent, self._record)
             apart = [one for some in around for one in some.apart[:1]]

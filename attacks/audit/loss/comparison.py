@@ -770,8 +770,8 @@ def _check_reproduced(
         if mine.departure is None and not any(np.any(one.visible) for one in mine.comparisons):
             raise PrivacyError(
                 f"agent {agent}, under the hypothesis that was simulated, {wrong}, in its last bits: a product over "
-                "all replicas (`@`, np.dot) may round otherwise each time; `netsim.arrays.product(value[..., None, :], "
-                "matrix)[..., 0, :]` multiplies each by itself"
+                "all replicas (`@`, np.dot) may round otherwise each time; "
+                "`netsim.arrays.product(value[..., None, :], matrix)[..., 0, :]` multiplies each by itself"
             )
         raise PrivacyError(
             f"agent {agent}, under the hypothesis that was simulated, {wrong}: the replay is not of this run, or its "
