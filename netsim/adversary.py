@@ -21,6 +21,7 @@ from netsim.models import NOTHING, Model, Penalty
 from netsim.models.model import Regularizer
 from netsim.network.links import PLAIN, WAIT_FOR_ALL, ExchangePolicy, Transport
 from netsim.randomness import SharedNoise
+from netsim.shown import Shown
 from netsim.topology import Topology
 from netsim.transcript import Transcript
 from netsim.transcript.message import EVERYBODY, Capture, Door, Fan, Message, Record
@@ -253,7 +254,7 @@ def _picked(rule: Callable[[Topology], T], topology: Topology) -> T:
 
 
 @dataclass(frozen=True)
-class PublicKnowledge:
+class PublicKnowledge(Shown):
     """What everybody knows before the first message, the adversary too.
 
     `weights[i]` is agent i's row of W, (1 + degree,): its own weight, then its neighbors'. `loss` names the kind of
@@ -283,13 +284,20 @@ class PublicKnowledge:
     penalty: Penalty = NOTHING
     transport: Transport = PLAIN
 
+    __repr__ = Shown.__repr__
+
+    def facts(self) -> dict[str, object]:
+        """What a line of it says; the fields have the rest."""
+        algorithm = type(self.algorithm).__name__
+        return {"algorithm": algorithm, "agents": self.agents, "dimension": self.dimension, "loss": self.loss}
+
     def query_time(self, agent: int) -> float | None:
         """How many seconds a private query takes this agent, None if that is random."""
         return self.query_times[agent] if self.query_times else 0.0
 
 
 @dataclass(frozen=True)
-class AdversaryView:
+class AdversaryView(Shown):
     """All that an attack is given: the transcript the adversary recorded and what it knows.
 
     `inside` has the private state of its insiders, by agent; empty for an outsider. `shared`: what an audit grants it
@@ -303,6 +311,20 @@ class AdversaryView:
     inside: Mapping[int, InsiderState] = field(default_factory=dict[int, InsiderState])
     shared: Mapping[int, SharedNoise] = field(default_factory=dict[int, SharedNoise])
     cut: bool = False
+
+    __repr__ = Shown.__repr__
+
+    def facts(self) -> dict[str, object]:
+        """Who heard, how much, of what, and what there is to read."""
+        public = self.public
+        return {
+            "adversary": self.adversary.name,
+            "messages recorded": len(self.transcript),
+            "algorithm": type(public.algorithm).__name__,
+            "agents": public.agents,
+            "insiders": ", ".join(map(str, self.inside)),
+            "has": "transcript, public, messages(), at_node(agent)",
+        }
 
     def at_node(self, agent: int) -> tuple[Record, ...]:
         """Messages at a tapped agent's door, in order. You get a `TranscriptError` where no tap sat there."""

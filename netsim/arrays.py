@@ -43,6 +43,9 @@ class PerAgent(Sequence[Kept]):
             self._made[which] = self._make(which)
         return self._made[which]
 
+    def __repr__(self) -> str:
+        return f"PerAgent({len(self)} agents)"
+
     def __reduce__(self) -> tuple[Any, ...]:
         """What is to be pickled: what there is of the agents, and not how it is made."""
         return tuple, (tuple(self),)

@@ -9,7 +9,7 @@ what `Metrics` keeps in bounded memory while the run goes on. Row r of every mea
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
@@ -137,7 +137,8 @@ class Metrics(Shown):
     def facts(self) -> dict[str, object]:
         last = float(np.median(self.errors[-1])) if self.errors else None
         each = "activations" if self.walk else "rounds"
-        return {"estimates": len(self.errors), "of": each, "agents": len(set(self.agents)), "last error": last}
+        agents = len(set(self.agents))
+        return {"estimates": len(self.errors), "of": each, "agents": agents, "error of the last estimate": last}
 
     def closed(self, time: float, agent: int, x: Array) -> None:
         """An agent closed a round or an activation with the estimate x (replicas, dimension), kept as it is."""
@@ -325,7 +326,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class _Costs:
+class _Costs(Shown):
     """Entry k − 1 is what it had cost when round or activation k was closed, in a round by its last agent; fields are
     those of `Reached`. Messages and queries are those of the agents' first k rounds, or of all activations closed so
     far."""
@@ -338,6 +339,15 @@ class _Costs:
     queries: Counts
     queries_of_one: Counts
     time: Array
+
+    __repr__ = Shown.__repr__
+
+    def facts(self) -> dict[str, object]:
+        """How many entries there are, and the last of each field."""
+        facts: dict[str, object] = {"entries": len(self.plf)}
+        for one in fields(self) if len(self.plf) else ():
+            facts[f"{one.name} at the end"] = getattr(self, one.name)[-1].item()
+        return facts
 
 
 @dataclass(frozen=True)
@@ -380,7 +390,7 @@ class _Classified(Protocol):
         ...
 
 
-class Measures:
+class Measures(Shown):
     """How far a run got and at what cost: for who owns the run, since it opens the private objectives.
 
     Nothing is computed before it is read. `held_out`: records that no agent holds (features and labels), for
@@ -399,6 +409,18 @@ class Measures:
         self.unit = "activations" if metrics.walk else "rounds"
         self.stride = metrics.stride
         """How many rounds or activations lie between two points of all measures but the relative error."""
+
+    def facts(self) -> dict[str, object]:
+        """How far it got, and what there is to read."""
+        count = len(self._metrics.times) if self._metrics.walk else self._closings.shape[1]
+        return {self.unit: count, "final relative error": self.final_error, "names": ", ".join(self.names)}
+
+    @property
+    def final_error(self) -> float | None:
+        """The relative error at the end, as a plot and a page have it: the median over the replicas; None where no
+        round or activation was closed."""
+        errors = self.values("relative_error")
+        return float(np.median(errors[-1])) if errors.size else None
 
     def on(self, held_out: Dataset | None) -> "Measures":
         """The same, and the accuracy on records that no agent holds."""

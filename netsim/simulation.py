@@ -94,9 +94,8 @@ class Run(Shown):
         object.__setattr__(self, "views", Views(self.views))
 
     def facts(self) -> dict[str, object]:
-        simulation, metrics = self.simulation, self.metrics
+        simulation, measures = self.simulation, self.measures
         heard = zip(simulation.adversaries, self.views, strict=True)
-        errors = None if metrics is None or not metrics.errors else float(np.median(metrics.errors[-1]))
         return {
             "algorithm": type(simulation.algorithm).__name__,
             "network": simulation.topology,
@@ -105,7 +104,7 @@ class Run(Shown):
             "virtual seconds": float(self.time),
             "packets": self.traffic.get("packets_sent"),
             "bytes": self.traffic.get("bytes_sent"),
-            "relative error of the last estimate": errors,
+            "final relative error": None if measures is None else measures.final_error,
             "messages recorded": ", ".join(f"{a.name}: {len(view.transcript):,}" for a, view in heard),
             "ended": "interrupted" if self.interrupted else "",
             "caution": self.outside_model,

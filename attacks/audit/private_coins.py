@@ -239,7 +239,7 @@ class PrivateCoins:
         ):
             why = (
                 "This is of who knows the agent's private coins: another toss may explain it in the other world "
-                f"(for who does not know them ε ≥ {show(self.at_any_toss, 4)} is proven)"
+                f"(for a listener who does not know them, ε ≥ {show(self.at_any_toss, 4)} is proven)"
             )
             reason = f"{why}; their histories are not priced: {self.unpriced}. {found.reason}"
             return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)

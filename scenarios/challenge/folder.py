@@ -25,6 +25,7 @@ from netsim.adversary import Adversary, AdversaryView
 from netsim.errors import ScenarioError, SimulationError
 from netsim.files import check_regular, read_json
 from netsim.settings import Recording
+from netsim.shown import Shown
 from netsim.transcript import Transcript
 from netsim.transcript.stored import StreamedTranscript
 from scenarios.build.experiment import Experiment
@@ -296,13 +297,23 @@ def is_whole(folder: Path, file: ChallengeFile) -> bool:
 
 
 @dataclass(frozen=True)
-class Opened:
+class Opened(Shown):
     """A challenge as who solves it has it: the question, and a view for each transcript. Its hints are counted, and
     not here."""
 
     challenge: Challenge
     file: ChallengeFile
     views: Mapping[str, AdversaryView]
+
+    __repr__ = Shown.__repr__
+
+    def facts(self) -> dict[str, object]:
+        """Which challenge it is, and what there is to read."""
+        return {
+            "challenge": self.challenge.name,
+            "views": ", ".join(self.views),
+            "has": "question, views, right(answer)",
+        }
 
     @property
     def view(self) -> AdversaryView:

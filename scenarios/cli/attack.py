@@ -560,16 +560,16 @@ def _print_bounds(found: "ViewPrices", most: list[float], needed: Sequence[str])
 
     same = len(set(map(str, most))) == 1
     each = (
-        f"every agent's data: ε ≤ {show_epsilon(most[0])}"
+        f"ε ≤ {show_epsilon(most[0])} for every agent's data"
         if same
         else "; ".join(
-            f"agent {u}'s data: " + ("not bounded" if math.isnan(one) else f"ε ≤ {show_epsilon(one)}")
+            ("no bound" if math.isnan(one) else f"ε ≤ {show_epsilon(one)}") + f" for agent {u}'s data"
             for u, one in enumerate(most)
         )
     )
     ways = "; or ".join([*([", ".join(needed)] if needed else []), "gossip after noise"])
     for text in (
-        f"Known is what who sees all that an agent sends learns at most, of {each}.",
+        f"A bound holds even for someone who sees everything that an agent sends: {each}.",
         f"To get an exact ε of each pair: {ways}. An example: netsim views price-of-a-view",
         "It rests on:",
         *(f"• {one}" for one in found.conditions[1:]),

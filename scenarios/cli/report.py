@@ -244,7 +244,7 @@ def _print(comparison: "Comparison") -> None:
     columns = [*epsilon_columns(entries), Column("δ", deltas, right=True, whole=True)]
     columns.append(Column("verdict", list(map(coloured, entries)), whole=True))
     rows = [[cells[0].partition(" [")[0], *cells[2:7]] for cells in map(run_cells, comparison.subjects)]
-    heads = ("final error", "inferred", "their error", "Θ", "messages", "bytes")
+    heads = ("final error", "estimated", "their error", "Θ", "messages", "bytes")
     found = zip(heads, zip(*rows, strict=True), strict=True)
     costs = [Column(head, cells, right=True, whole=True) for head, cells in found]
     print_tables(names, (columns, costs), console)

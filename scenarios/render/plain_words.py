@@ -142,7 +142,10 @@ def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = 
     found: list[_Step] = []
     if audit.witness is not None:
         place = audit.witness if folder is None else str(folder / audit.witness)
-        found.append(see(audit.epsilon_claimed, place))
+        step = see(audit.epsilon_claimed, place)
+        if entry.kind == "python" and folder is None:  # the code lies elsewhere, and a copy of it in the witness
+            step = _Step(step.words, f"{step.command} --trust-code")
+        found.append(step)
     own = entry.kind == "python"
     if audit.verdict == "unprotected":
         found.append(_Step(_protect(audit)))
@@ -157,7 +160,7 @@ def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = 
         found.append(_Step("Test a number", "--epsilon E, or write its claim()"))
     if audit.verdict in ("consistent", "underpowered"):
         found += _as_made(audit) if own else []
-        found += _harder(results, audit)
+        found += _harder(results, entry, audit)
     others = _elsewhere(results, audit) if audit.verdict not in BROKEN else []
     found += [one for one in others if own or _decides(one, audit)]
     return sorted(found, key=lambda one: not _decides(one, audit)) if audit.verdict == "underpowered" else found
@@ -233,7 +236,7 @@ def _unpriced(audit: AuditResult) -> bool:
     return audit.verdict == "underpowered" and audit.unpriced is not None and audit.claim.coins == "secret"
 
 
-def _harder(results: Results, audit: AuditResult) -> list[_Step]:
+def _harder(results: Results, entry: AlgorithmResult, audit: AuditResult) -> list[_Step]:
     """The same claim, tried harder."""
     spec, found = results.scenario.audit, list[_Step]()
     coins = audit.secret_coins
@@ -242,9 +245,11 @@ def _harder(results: Results, audit: AuditResult) -> list[_Step]:
     if coins is not None and coins.unlisted and audit.claim.coins == "secret":  # no number of runs lists them
         if "histories" not in coins.unlisted:
             return [_KNOWN]
-        fewer = f" or rounds, such as rounds={min(2, audit.activations - 1)}," if audit.activations > 1 else ""
+        few, fewer = " or rounds", _rounds(results, entry, min(2, audit.activations - 1))
         listed = f"so that the histories of its private coins can be listed ({HISTORIES:,} at most)"
-        return [_Step(f"Audit fewer records{fewer} {listed}"), _KNOWN]
+        if audit.activations < 2:
+            few = fewer = ""
+        return [_Step(f"Audit fewer records{few}, {listed}", fewer), _KNOWN]
     if audit.search is not None and audit.search.unbounded:  # nor bounds a change
         return []
     if 4 * audit.trials <= _TRIALS:
@@ -252,6 +257,15 @@ def _harder(results: Results, audit: AuditResult) -> list[_Step]:
     if spec is None or spec.search is None or spec.search.candidates < 200:
         found.append(_Step("Try more pairs of data sets", "-o 'audit.search={candidates: 200, transcripts: 32}'"))
     return found
+
+
+def _rounds(results: Results, entry: AlgorithmResult, rounds: int) -> str:
+    """The option of the same command with which the algorithm takes so many rounds."""
+    if results.command.startswith("netsim audit") and entry.kind == "python":
+        return f"-o rounds={rounds}"
+    place = next((k for k, one in enumerate(results.algorithms) if one.name == entry.name), 0)
+    inside = "parameters." if entry.kind == "python" else ""
+    return f"-o 'algorithms[{place}].{inside}rounds={rounds}'"
 
 
 def _elsewhere(results: Results, audit: AuditResult) -> list[_Step]:
@@ -272,10 +286,10 @@ def _elsewhere(results: Results, audit: AuditResult) -> list[_Step]:
 
 
 def all_steps(results: Results, folder: Path | None = None) -> list[_Step]:
-    """The steps of all algorithms, each once; of several algorithms with the names of those that it is for."""
+    """The steps of all algorithms but baselines, each once; of several with the names of those that it is for."""
     audited = [one for one in results.algorithms if isinstance(one.audit, AuditResult)]
     names: dict[_Step, list[str]] = {}
-    for entry in audited:
+    for entry in (one for one in audited if not one.baseline):  # which is as it is to compare others with
         for step in _next_steps(results, entry, folder):
             names.setdefault(step, []).append(entry.name)
     return [

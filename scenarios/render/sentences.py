@@ -469,7 +469,8 @@ def images(found: ImageResult | Refused | None, agents: int) -> list[str]:
     skills = [agent.skill for agent in found.agents]
     if rebuilt := sum(skill > _REBUILT_SKILL for skill in skills):
         rest = agents - len(skills)
-        others = f"of {rest} more agent{'s' * (rest > 1)} no gradient was inferred, as of one never active"
+        left = "agents left no gradients" if rest > 1 else "agent left no gradient"
+        others = f"{rest} more {left} to rebuild one from"
         return [f"{rebuilt} of {len(skills)} training images rebuilt{f' ({others})' if rest > 0 else ''}."]
     best = max(skills)
     by = f" by more than {best:.1%}" if best > 0.001 else ""

@@ -5,11 +5,13 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import netsim
 import scenarios
 from netsim.algorithms import PrivateGradientDescent
+from netsim.arrays import PerAgent
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.problems import build
 from netsim.problems.data import Dataset, load
@@ -44,7 +46,14 @@ def installed(monkeypatch):
         (DATA, ["records: 30", "dimension: 3", "2 classes"]),
         (RUN.simulation.problem, ["agents: 4", "records of an agent: 7 to 8", "ridge: 0.1"]),
         (RUN.views[0].transcript, ["rows: 24", "replicas: 1", "x (1, 3)", "0 → 1"]),
-        (RUN.metrics, ["estimates: 12", "of: rounds", "agents: 4", "last error: "]),
+        (RUN.metrics, ["estimates: 12", "of: rounds", "agents: 4", "error of the last estimate: "]),
+        (RUN.measures, ["rounds: 3", "final relative error: ", "names: relative_error, "]),
+        (RUN.measures.costs, ["entries: 3", "messages at the end: 24", "plf at the end: 3"]),
+        (
+            RUN.views[0],
+            ["adversary: eavesdropper", "messages recorded: 24", "PrivateGradientDescent", "has: transcript"],
+        ),
+        (RUN.views[0].public, ["algorithm: PrivateGradientDescent", "agents: 4", "dimension: 3"]),
         (RUN, ["PrivateGradientDescent", "ring of 4", "activations of one agent: 3", "eavesdropper: 24"]),
     ],
 )
@@ -55,6 +64,19 @@ def test_a_line_and_a_table_have_the_same_facts(shown, facts):
     for fact in facts:
         assert fact in line
         assert fact.rpartition(": ")[2] in table
+
+
+def test_a_line_and_a_plot_have_one_final_error(installed):
+    end = RUN.measures.curve("relative_error").median[-1]
+    assert float(np.median(RUN.metrics.errors[-1])) != end  # that of one agent alone
+    for shown in (RUN, RUN.measures):
+        assert f"final relative error: {show(end, 4)}" in repr(shown)
+    assert repr(RUN.plot()).startswith("Chart('Does it converge?'")
+    assert len(repr(RUN.plot())) < 100
+
+
+def test_what_agents_have_is_counted():
+    assert repr(PerAgent(3, str)) == "PerAgent(3 agents)"
 
 
 def test_a_view_that_is_not_there_says_which_are():

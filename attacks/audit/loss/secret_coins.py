@@ -96,8 +96,8 @@ class SecretCoins:
         ends = [(_number(one.lower), _number(one.upper)) for one in (self.epsilon, self.known)]
         secret, known = (low if low == high else f"between {low} and {high}" for low, high in ends)
         return (
-            f"Private coins were tossed ({listed}; {self.tosses} tosses): for who does not know them ε of the pair "
-            f"is {secret}, for who does {known}; the claim is judged for who "
+            f"Private coins were tossed ({listed}; {self.tosses} tosses): for a listener who does not know them, "
+            f"ε of the pair is {secret}; for one who does, it is {known}. The claim is judged for one who "
             f"{'knows them' if about == 'known' else 'does not'}."
         )
 

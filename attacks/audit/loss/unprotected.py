@@ -338,8 +338,8 @@ class Leaks:
             found.message,
             found.name,
             f"sends {found.name!r} to {receiver} {self._when(found.message)}, "
-            "which, with what it sent before, no noise can explain in the other world: there is less noise than "
-            "there are numbers to hide",
+            "and has then sent more numbers than there is noise to hide them (in the other world no noise can "
+            "explain what was sent)",
         )
         return np.where(found.where, found.message, math.inf), message
 

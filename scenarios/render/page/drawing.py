@@ -128,6 +128,9 @@ class Chart:
     panels: tuple[tuple[str, Drawing], ...] = ()
     """Its curves one by one, by label."""
 
+    def __repr__(self) -> str:
+        return f"Chart({self.title!r}; a notebook shows it, .save('figure.svg') writes it)"
+
     def _repr_html_(self) -> str:
         """The figure with its key and caption, for notebooks."""
         key = [f'<span style="white-space: nowrap">{one.swatch} {escape(one.label)}</span>' for one in self.key]

@@ -26,7 +26,7 @@ ROWS = 60
 _MEASURES = {"bytes": "load in bytes", "loss": "loss", "delay": "mean delay", "repeated": "repetitions"}
 _SKILLS = {
     "error": "error of its inferred gradients",
-    "share": "share of its gradients inferred",
+    "share": "share of its gradients estimated",
     "skill": "its image",
 }
 _KNOWN = -6.0
@@ -170,7 +170,7 @@ def _rings(entry: AlgorithmResult, agents: int) -> dict[str, object]:
             level, words = None, "it computed no gradient"
             if row is not None:
                 level = round(row.identifiable, 3)
-                words = f"{percent(row.identifiable)} of its gradients could be inferred"
+                words = f"{percent(row.identifiable)} of its gradients could be estimated"
             found["share"].append((level, words))
     if isinstance(entry.images, ImageResult):
         skills = {row.agent: row.skill for row in entry.images.agents if not math.isnan(row.skill)}

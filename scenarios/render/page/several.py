@@ -18,7 +18,7 @@ _LETTERS = 300
 """Of a value in the table of differences."""
 _EXACT = "epsilon_exact"
 _COSTS = {"plf": "Θ", "messages": "Messages", "bytes": "Bytes on the air", "queries": "Queries"}
-_HEADS = ("Algorithm", "Final relative error [5 %, 95 %]", "Replicas", "Gradients inferred", "Median error")
+_HEADS = ("Algorithm", "Final relative error [5 %, 95 %]", "Replicas", "Gradients estimated", "Median error")
 
 
 def comparison_page(comparison: Comparison) -> str:
@@ -98,7 +98,7 @@ def _verdict_cells(one: Subject) -> list[str]:
 
 
 def run_cells(one: Subject) -> list[str]:
-    """The end of a run, the gradients inferred, and the costs."""
+    """The end of a run, the gradients that were estimated, and the costs."""
     entry = one.entry
     curve, inferred = entry.convergence, entry.gradients
     final = show(curve and curve.final)

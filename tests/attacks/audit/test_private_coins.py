@@ -149,7 +149,7 @@ class TestPrivateCoins:
         assert found.secret.histories == 90
         np.testing.assert_allclose(found.secret.known.lower, s, rtol=1e-9)
         assert 0.5 * np.log(0.8 + 0.2 * np.exp(s)) < found.secret.epsilon.lower <= np.log(0.8 + 0.2 * np.exp(s))
-        assert "for who does not know them ε of the pair is between" in found.judgement.reason
+        assert "for a listener who does not know them, ε of the pair is between" in found.judgement.reason
         assert (found.witness, found.first_violation) == (None, None)
         about = judged(simulation, pair, replace(claim_of(epsilon, 0.0), coins="known"), attack=None, trials=60)
         assert about.judgement.verdict is known
@@ -170,7 +170,9 @@ class TestPrivateCoins:
         reason = found.judgement.reason
         assert found.judgement.verdict is Verdict.REFUTED
         assert "The mechanism costs at most 2: a claim of 2 would hold" in reason
-        assert re.search(r"does not know them ε of the pair is between 0\.\d+ and 2, for who does between", reason)
+        assert re.search(
+            r"does not know them, ε of the pair is between 0\.\d+ and 2; for one who does, it is", reason
+        )
         assert "∞" not in reason
         assert found.secret.epsilon.upper == found.secret.known.upper == 2.0
 

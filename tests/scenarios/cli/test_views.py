@@ -101,7 +101,8 @@ def test_other_losses_are_bounded_by_the_door():
     said = " ".join(cli("views", *SMALL, *LOGISTIC, "--coalition", "0", ends=0).stdout.split())
     bound = show_epsilon(found["pairs"]["upper"][0][1])
     assert (
-        f"Known is what who sees all that an agent sends learns at most, of every agent's data: ε ≤ {bound}." in said
+        f"A bound holds even for someone who sees everything that an agent sends: ε ≤ {bound} for every agent's data."
+        in said
     )
     assert "no listener has an exact ε of its own, at δ = 0.001: agent 0's objective is not quadratic" in said
     assert "exact ε of each pair: quadratic objectives (-o problem.kind=ridge); or gossip after noise. An" in said
@@ -113,7 +114,7 @@ def test_bounds_of_agents_that_differ_are_told_apart(capsys):
     pairs = SimpleNamespace(**ends)
     assert attack._by_victim(pairs) == [2.0, 3.0]
     attack._print_bounds(SimpleNamespace(conditions=("bounded: it is not quadratic", "routes")), [2.0, 3.0], [])
-    assert "of agent 0's data: ε ≤ 2; agent 1's data: ε ≤ 3." in " ".join(capsys.readouterr().out.split())
+    assert "ε ≤ 2 for agent 0's data; ε ≤ 3 for agent 1's data." in " ".join(capsys.readouterr().out.split())
     priced = SimpleNamespace(**ends | {"lower": ((0, 2.0), (3.0, 0))})
     assert attack._by_victim(priced) is None
 

@@ -85,6 +85,8 @@ def test_page_and_terminal_say_the_same_steps(printed, verdict):
         assert step.words in text
         assert step.command in there
     assert "netsim witness out/witness-mine.json" in text
+    for words in ("witness-mine.json --trust-code", "With --trust-code it prints the code"):
+        assert words in there  # the folder of the page has none of the code
     assert plain_words.says(results.algorithms[0]) in there
 
 
@@ -95,6 +97,13 @@ def test_a_step_of_some_algorithms_names_them():
         one.startswith("DP-RECAL, as analysed: add noise") for one in words
     )
     assert len(words) == len(set(words))
+
+
+def test_a_baseline_is_told_nothing():
+    results = of_verdict("unprotected")
+    (entry,) = results.algorithms
+    assert plain_words.all_steps(results)
+    assert not plain_words.all_steps(replace(results, algorithms=(replace(entry, baseline=True),)))
 
 
 def test_a_refuted_claim_is_told_what_would_hold():
@@ -231,10 +240,13 @@ def test_coins_with_too_many_histories_are_to_be_fewer(activations, rounds):
     words = words_of("underpowered", **options)
     commands = [one.command for one in plain_words.all_steps(of_verdict("underpowered", **options))]
     assert "-o audit.coins=known" in commands
-    assert (
-        f"fewer records or rounds, such as rounds={rounds}, so that the histories of its private coins can be listed"
-        in words
-    )
+    assert "fewer records or rounds, so that the histories of its private coins can be listed" in words
+    assert f"-o 'algorithms[0].parameters.rounds={rounds}'" in commands
+    audited = replace(of_verdict("underpowered", **options), command="netsim audit mine.py:Mine")
+    assert f"-o rounds={rounds}" in [one.command for one in plain_words.all_steps(audited)]
+    (entry,) = audited.algorithms
+    shipped = replace(audited, algorithms=(replace(entry, kind="private_gradient_descent"),))
+    assert f"-o 'algorithms[0].rounds={rounds}'" in [one.command for one in plain_words.all_steps(shipped)]
     assert "Record more runs" not in words
     words = words_of("underpowered", **options | {"claim": {"coins": "known"}})  # who knows them needs no list
     assert "can be listed" not in words

@@ -24,7 +24,7 @@ from scenarios.stages.runner import run_scenario
 from tests.scenarios.command import cli
 from tests.scenarios.small import SMALL
 
-WIDE = {"COLUMNS": "200"}
+WIDE = {"COLUMNS": "500"}
 
 
 @pytest.fixture(scope="module")

@@ -360,7 +360,7 @@ def test_private_coins_are_priced_known_and_secret():
         assert found.audit.epsilon_exact.lower == (lost if coins == "secret" else pytest.approx(s, rel=1e-6))
         assert found.verdict == verdict
         for shown in (str(found), found._repr_html_()):
-            assert f"for who does not know them ε of the pair is between {lost:.4g} and ∞" in shown
+            assert f"for a listener who does not know them, ε of the pair is between {lost:.4g} and ∞" in shown
 
 
 def test_an_audit_draws_its_epsilons():
