@@ -237,10 +237,10 @@ class _Painter:
         face = PAPER if row.audited == 0 else ORANGE
         self.plot.plot([at], [y], marker="s", color=ORANGE, markersize=7.5, markerfacecolor=face, mew=1.6)
         text = at_least(row.audited)
-        width, gap = _wide_as(text) * self.pixel, 10 * self.pixel
-        beside = [at - gap - width, at + 37 * self.pixel]
+        width, gap = _wide_as(text) * self.pixel, 11 * self.pixel
+        beside, claim = [at - gap - width, at + 37 * self.pixel], scale.at(row.claimed)
         mark = self._mark(at)[0], at + 30 * self.pixel
-        start, clear = self._room([*beside, scale.at(row.claimed) - gap - width], width, mark)
+        start, clear = self._room([*beside, claim - gap - width, claim + gap], width, mark)
         self._text(start, 3, text, backed=not clear or start != beside[0] or row.audited > row.claimed)
 
     # ── strokes ─────────────────────────────────────────────────────────────────────────────────────

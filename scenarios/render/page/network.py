@@ -61,7 +61,12 @@ def scene(results: Results, ordered: Sequence[Finding]) -> dict[str, object] | N
     marks = Marks.of(net)
     links = [(min(link), max(link)) for link in sorted(marks.links, key=sorted)]
     found = _drawn(results, net, marks, links) | {
-        "loads": [(a.name, a.links, _busiest(a.links)) for a in entries if a.links is not None],
+        "loads": [
+            (a.name, a.links, rows, [_tap(a.links, marks, k) for k in rows])
+            for a in entries
+            if a.links is not None
+            for rows in [_busiest(a.links)]
+        ],
         "leaks": [(a.name, {row.agent: row for row in a.leakage.by_agent}) for a in entries if a.leakage],
         "measures": _MEASURES,
         "skills": {key: words for key, words in _SKILLS.items() if any(key in _rings(a, 0) for a in entries)},
@@ -185,6 +190,16 @@ def _rings(entry: AlgorithmResult, agents: int) -> dict[str, object]:
 def _busiest(loads: LinkLoads) -> list[int]:
     """Rows of the links, or senders, with most bytes, in their order."""
     return sorted(sorted(range(len(loads.bytes)), key=lambda k: -loads.bytes[k])[:ROWS])
+
+
+def _tap(loads: LinkLoads, marks: Marks, row: int) -> str:
+    """How a link, or a sender, is recorded."""
+    if loads.sender is not None:
+        return "recorded" if loads.sender[row] in {*marks.transmitters, *marks.doors} else MISSING
+    link = frozenset((loads.between or ())[row])
+    if link in marks.tapped:
+        return "tapped, encrypted" if link in marks.sealed else "tapped"
+    return "recorded at an end" if link in marks.at_ends else MISSING
 
 
 # ── packets to play ─────────────────────────────────────────────────────────────────────────────────────

@@ -175,6 +175,14 @@ def _whole_words(page: str) -> Markup:
     return Markup(re.sub(r"(<pre[^>]*>)?<code>([^<]*)</code>", kept, page))
 
 
+_POWER = re.compile(r" × (?=10[⁻⁰¹²³⁴-⁹])")
+
+
+def _unbroken(value: object) -> object:
+    """A text in which a line ends in no number; a template's own parts and drawings as they are."""
+    return _POWER.sub("\u00a0×\u00a0", value) if type(value) is str else value
+
+
 @cache
 def environment() -> Environment:
     """Templates with the formats and tables that they use; compiled once, a third of a page's time."""
@@ -184,6 +192,7 @@ def environment() -> Environment:
         undefined=ChainableUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_unbroken,
     )
     names = ("show", "show_epsilon", "fixed", "percent", "at_least", "setting", "e_to", "plural", "exact", "between")
     cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})

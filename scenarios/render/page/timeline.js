@@ -143,9 +143,9 @@
     const seen = run.t.filter((_, k) => run.p[k] >= first && run.p[k] <= first + span), more = first + span < last();
     const apart = seen.length ? seen[seen.length - 1] - seen[0] : 0, end = x(first + span) - (more ? 12 : 0);
     axis = { apart, unit: apart < 1e-3 ? [1e6, "µs"] : apart < 1 ? [1e3, "ms"] : [1, "s"] };
-    shape("text", { x: 2, y: high - 6 }, lanes, timeless() ? "№" : axis.unit[1]);
+    shape("text", { x: 2, y: high - 6 }, lanes, timeless() ? "step" : axis.unit[1]);
     if (more) shape("text", { x: x(first + span) + 6, y: high - 6, "text-anchor": "end", "data-more": "" }, lanes, "→");
-    let free = 24;
+    let free = timeless() ? 34 : 24;
     run.p.forEach((p, k) => {
       const words = timeless() ? String(k + 1) : said(run.t[k]), half = 3.4 * words.length + 5;
       if (p < first || p > first + span || x(p) - half < free) return;
@@ -304,6 +304,7 @@
     steps = edges.slice(1).map((p, i) => (p + edges[i]) / 2);
     at("to-break").hidden = run.hit === null;
     at("windows").textContent = run.said
+      + (timeless() ? " No link takes time here, so the axis counts steps: what is sent at once is one." : "")
       + (run.break && run.hit === null ? " The message that breaks the claim is not among them." : "");
     place = 0;
     at("scrub").max = last();

@@ -129,3 +129,15 @@ def test_no_number_lies_over_the_line_of_the_claim_or_outside(claimed, audited, 
                         dot = axes.transData.transform((mark.get_xdata()[0], 0))[0]
                         assert not box.x0 - 2 < dot < box.x1 + 2, text.get_text()
                 assert axes.bbox.x0 - 1 <= box.x0 < box.x1 <= axes.bbox.x1 + 1, text.get_text()
+
+
+@pytest.mark.parametrize(("claimed", "audited", "lower", "upper"), [
+    (2.0, 0.0, 20, 30), (1.0, 0.0, 5.1, 5.2), (0.1, 0.0, 1.23, math.inf), (0.1, 0.9, 0.257, 0.271),
+])  # fmt: skip
+def test_what_was_audited_is_written_beside_its_mark(claimed, audited, lower, upper):
+    interval = {"lower": lower, "estimate": lower, "upper": upper}
+    for axes in drawn({"epsilon_exact": interval, "epsilon_audited": audited, "epsilon_claimed": claimed}):
+        (text,) = (one for one in axes.texts if one.get_text() and one.get_position()[1] == 3)
+        (mark,) = (one for one in axes.lines if one.get_marker() == "s")
+        at, box = axes.transData.transform((mark.get_xdata()[0], 0))[0], text.get_window_extent()
+        assert max(box.x0 - at, at - box.x1) < 110, text.get_text()

@@ -85,6 +85,22 @@ def test_a_name_of_a_row_is_not_broken_within_a_word(chromium, pages):
         assert page.evaluate(ROW_HEADS) == 0
 
 
+CUT = """[...document.querySelectorAll('.scroll')].flatMap(box => [...box.querySelectorAll('caption > span')]
+  .filter(e => e.getBoundingClientRect().right > box.getBoundingClientRect().right + 1).map(e => e.textContent))"""
+"""Captions of tables of which a part is out of sight."""
+POWERS = """[...document.querySelectorAll('td')].filter(e => / × 10[⁻⁰¹²³⁴-⁹]/.test(e.textContent)).length"""
+"""Cells with a number in which a line may end."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_captions_and_numbers_are_whole_on_a_phone(chromium, pages, kind):
+    with chromium.open(pages / f"{kind}.html", width=390) as page:
+        page.evaluate(OPEN_ALL)
+        assert page.evaluate("document.querySelectorAll('caption > span').length") > 0
+        assert page.evaluate(CUT) == []
+        assert page.evaluate(POWERS) == 0
+
+
 def test_a_link_to_an_anchor_in_a_closed_section_opens_it(chromium, pages):
     with chromium.open(pages / "report.html") as page:
         opened = "[...document.querySelectorAll('details[open] section')].map(one => one.id)"

@@ -418,7 +418,7 @@ def test_packets_cover_no_number_and_the_axis_has_one_notation(chromium, small, 
         )
         assert near >= 3.5
         words = page.evaluate("[...document.querySelectorAll('#lanes text')].map(e => e.textContent)")
-        assert set(words) & {"s", "ms", "µs", "№"}
+        assert set(words) & {"s", "ms", "µs", "step"}
         assert not any("e" in word for word in words if word[:1].isdigit())
 
 
@@ -448,6 +448,24 @@ def test_numbers_of_rounds_stand_apart(chromium, instant, width):
         ends = page.evaluate(APART)
         assert len(ends) > 3
         assert all(right + 2 <= left for (_, right), (left, _) in pairwise(ends))
+
+
+@pytest.mark.browser
+def test_an_axis_of_steps_is_called_so(chromium, instant):
+    with chromium.open(instant, width=390) as page:
+        words = page.evaluate("[...document.querySelectorAll('#lanes text')].map(e => e.textContent)")
+        assert "step" in words
+        assert "the axis counts steps" in page.evaluate("document.querySelector('#windows').textContent")
+
+
+def test_a_table_of_traffic_has_numbers_first_and_no_column_of_one_word(instant):
+    table = next(
+        one for one in re.findall(r"<table.*?</table>", instant.read_text(), re.DOTALL) if "Mean delay" in one
+    )
+    assert "descent: every link tapped" in table
+    assert re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table) == [
+        "Link", "Packets", "Bytes", "Lost", "Repeated", "Mean delay",
+    ]  # fmt: skip
 
 
 def test_a_heading_of_words_is_where_its_words_are(instant):
