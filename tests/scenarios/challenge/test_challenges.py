@@ -384,6 +384,9 @@ def test_code_of_somebody_s_own_is_never_run(made):
 
 def test_hints_are_not_what_is_opened(made):
     assert opened(made / "no-noise").challenge.hints == ()
+    shown = repr(opened(made / "no-noise"))
+    assert shown.startswith("Opened(challenge: no-noise, views: ")
+    assert len(shown) < 200
 
 
 def test_nothing_is_added_to_a_sheet_that_was_edited(made):
