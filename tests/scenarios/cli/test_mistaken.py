@@ -165,6 +165,9 @@ MISTAKES = {
     "a class that is not frozen": (
         "audit thawed.py -o rounds=1", 2, "from a frozen one (line 10 of thawed.py); allowed: @dataclass(frozen=True)"
     ),
+    "a parameter that is called as a method": (
+        "audit rate.py", 2, "rate.py:16: TwoExchanges.rate = 0.8: hides Algorithm.rate(); allowed: another name\n"
+    ),
     "labels of one class": (
         "check csv.yaml", 2,
         "csv.yaml:2: problem.data.label = 'label': all 3 labels in ones.csv are 1: there is nothing to tell apart",
@@ -410,6 +413,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("forgot.py").write_text(MINE.replace("await node.gradient", "node.gradient"))
     Path("braces.yaml").write_text("scenario: tiny.yaml\ngrid: {algorithms[0].rounds: [1, 2]}\n")
     Path("thawed.py").write_text(MINE.replace("@dataclass(frozen=True)", "@dataclass"))
+    Path("rate.py").write_text(MINE.replace("step: float = 0.3", "rate: float = 0.8").replace("self.step", "0.3"))
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("of_none.yaml").write_text("grid: {replicas: [1, 2]}\nscenario: tny.yaml\n")
     Path("of_many.yaml").write_text("scenario: several.yaml\ngrid: {links.loss: [0.1, 0.2]}\n")
