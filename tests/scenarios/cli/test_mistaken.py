@@ -166,7 +166,7 @@ MISTAKES = {
         "audit thawed.py -o rounds=1", 2, "from a frozen one (line 10 of thawed.py); allowed: @dataclass(frozen=True)"
     ),
     "a parameter that is called as a method": (
-        "audit rate.py", 2, "rate.py:16: TwoExchanges.rate = 0.8: hides Algorithm.rate(); allowed: another name\n"
+        "audit rate.py", 2, "rate.py:15: TwoExchanges.rate = 0.8: hides Algorithm.rate(); allowed: another name\n"
     ),
     "labels of one class": (
         "check csv.yaml", 2,
