@@ -270,6 +270,14 @@ MISTAKES = {
         "report bad/swept", 2, "bad/swept/sweep.json: has other contents; allowed: the manifest of a sweep"
     ),
     "a witness of nothing": ("witness bad/empty.json", 2, "witness = 'bad/empty.json': an empty file; allowed: a fi"),
+    "a text for a witness": ("witness mine.py", 2, "witness = 'mine.py': no JSON; allowed: a file that"),
+    "results for a witness": (
+        "witness bad/older/results.json", 2,
+        "not a netsim witness: the results of a run; allowed: `netsim report bad/older`; a witness: a file witness-",
+    ),
+    "a challenge's folder to trace": (
+        "trace bad/asked", 2, "a challenge's folder; allowed: its transcript: bad/asked/transcript.parquet\n"
+    ),
     "a witness in UTF-16": ("witness bad/wide/results.json", 2, "cannot be read (is in UTF-16: save it as UTF-8); a"),
     "a text for a table": (
         "attack bad/text.parquet --scenario tiny.yaml", 2,
@@ -392,6 +400,7 @@ def damaged():
         "bad/swept/sweep.parquet": b"",
         "bad/swept/sweep.json": b"[]",
         "bad/empty.json": b"",
+        "bad/asked/transcript.parquet": b"",
         "bad/text.parquet": b"src,dst,w",
         "bad/cut.parquet": b"PAR1" + bytes(100),
         "bad/bytes.csv": bytes(range(256)),

@@ -230,7 +230,34 @@ class Overflows(Algorithm):
             node.estimate(x)
 
 
+@dataclass(frozen=True)
+class FarAway(Mine):
+    """What it sends is clipped, and x is not."""
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            g = node.privatize(Clip(1.0)(await node.gradient(x)), Laplace(self.scale))
+            x = x - 1e200 * (await node.exchange(g=g)).mix("g")
+            node.estimate(x)
+
+
+@dataclass(frozen=True)
+class FarAtLast(Algorithm):
+    """Its last message has numbers whose squares are none."""
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(2):
+            x = -1e200 * (await node.exchange(x=node.privatize(x, Laplace(1.0)))).mix("x")
+            node.estimate(await node.gradient(x))
+
+
 def test_a_run_that_diverges_names_the_message():
+    with pytest.raises(PrivacyError, match=r"the run diverges: in round 1 x is more than 1e\+50 times as far from"):
+        scenarios.audit(FarAway(), 1.0, trials=50)
+    with pytest.raises(PrivacyError, match=r"the run diverges: 'x' in exchange message 1 of .* A smaller step"):
+        scenarios.audit(FarAtLast(), 1.0, trials=50)
     with pytest.raises(PrivacyError, match=r"'x' in exchange message 1 of .* is of the order of 10¹⁵⁴ or abo"):
         scenarios.audit(Overflows(), 1.0, trials=50)
     with pytest.raises(PrivacyError, match=r"the code makes NaN: 'x' in exchange message 1 of agent \d, at t=0 s"):
