@@ -51,6 +51,15 @@ MISTAKES = {
         "run private-descent -o algorithms[0].rounds=1e30", 2, "with a fraction; allowed: a whole number"
     ),
     "a δ of 2": ("audit mine.py --epsilon 1 --delta 2", 2, "--delta = 2.0: out of range; allowed: 0 … 0.999"),
+    "no agent, in short": (
+        "audit mine.py -o rounds=3 -o agents=0", 2, "ScenarioError: -o agents = 0: out of range; allowed: 3 … "
+    ),
+    "no such data, in short": (
+        "audit mine.py -o rounds=3 -o data=digitz", 2, "ScenarioError: -o data = 'digitz': unknown name; did you mean"
+    ),
+    "an agent that is not there to audit": (
+        "audit mine.py -o rounds=3 -o audit.agent=9", 2, "ScenarioError: -o audit.agent = 9: no such agent; allowed"
+    ),
     "an ε without end": ("audit mine.py -o rounds=3 --epsilon inf", 2, "--epsilon = inf: out of range; allowed: a "),
     "a claim that divides by 0": (
         "audit zero.py -o rounds=3", 2, "zero.py:31: claim() = 'TwoExchanges': ZeroDivisionError: division by zero (",
