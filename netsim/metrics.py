@@ -7,6 +7,7 @@ at every round or activation, and what it cost to reach a given accuracy; they a
 what `Metrics` keeps in bounded memory while the run goes on. Row r of every measure depends on row r alone.
 """
 
+import math
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -17,6 +18,7 @@ from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.arguments import expect
 from netsim.arrays import Array, unknown
 from netsim.errors import ProtocolError, ScenarioError
 from netsim.models.model import Zero
@@ -534,6 +536,9 @@ class Measures(Shown):
         """
         if measure in _ACCURACIES:
             raise ScenarioError("measure", measure, "more of it is better", "a measure of error")
+        expect(tolerance, "tolerance", float)
+        if not 0 < tolerance < math.inf:
+            raise ScenarioError("tolerance", tolerance, "out of range", "> 0, and finite")
         curve = self.curve(measure)
         above = np.flatnonzero(~(curve.median <= tolerance))
         first = 0 if not above.size else int(above[-1]) + 1

@@ -168,7 +168,7 @@ def solve(design: Array, noise: Array, observed: Array, rounding: float = 0.0) -
     fixed, free = (right.T / sizes) @ (left.T @ observed_[exact]), _complement(right, design_.shape[1])
     noisy, rest = design_[~exact] @ free, observed_[~exact] - design_[~exact] @ fixed
     _, _, seen, noisy_rank = _decomposed(noisy, largest)  # whatever the noise, if it is finite
-    spread, found = _weighted(noisy @ seen.T, np.sqrt(variances[~exact] + rounding**2), rest)
+    spread, found = _weighted(noisy @ seen.T, np.sqrt(variances[~exact] + rounding * rounding), rest)
     spread = free @ seen.T @ spread
     hidden = free @ _complement(seen, free.shape[1])
     return _Solution(

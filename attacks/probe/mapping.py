@@ -106,7 +106,7 @@ class _Victims(Protocol):
     """Whether the code goes on with what was observed."""
 
     def run(self, inputs: Inputs) -> Pass:
-        """You get an `AttackError` where the code does not send what was sent."""
+        """You get an `AttackError` where the code sends other messages than were recorded."""
         ...
 
 

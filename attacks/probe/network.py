@@ -24,7 +24,7 @@ import numpy as np
 
 from attacks.closed_form.exchanges import TOKENS
 from attacks.closed_form.token_walk import walked
-from attacks.probe.node import Field, Inputs, Pass, ProbeNode, Shape
+from attacks.probe.node import Field, Inputs, Pass, ProbeNode, Shape, not_repeated
 from netsim import node as port
 from netsim.adversary import AdversaryView, PublicKnowledge
 from netsim.arrays import Array
@@ -221,8 +221,8 @@ class _NetworkProbeNode(ProbeNode):
         observed = network.as_observed(which)
         if observed.keys() != values.keys():
             raise AttackError(
-                f"agent {self.id}'s code does not send what was sent: {sorted(values)} in {kind} message {which[2]}, "
-                f"not {sorted(observed)}"
+                f"{not_repeated(self.id)} ({kind} message {which[2]}: it has {', '.join(sorted(values))}, and "
+                f"{', '.join(sorted(observed))} were sent)"
             )
         for name, value in values.items():
             self._put_on_wire((*which, name), value, observed[name])
@@ -279,7 +279,7 @@ class _Network:
                 coroutine.close()
         if self.unread:
             sender, kind, number = min(self.unread)
-            raise AttackError(f"agent {sender}'s code does not send what was sent: {kind} message {number}")
+            raise AttackError(f"{not_repeated(sender)} ({kind} message {number}: it is not sent)")
 
     async def _play(self, agent: int) -> None:
         """An insider does what it did, in its order."""

@@ -52,6 +52,14 @@ Batch = tuple[int | Drawn, ...] | None
 """Records of a query: numbers, or what coins chose unseen; None where it is not known which."""
 
 
+def not_repeated(agent: int) -> str:
+    """The beginning of an error: a replay without the private data sends something else."""
+    return (
+        f"run again without its private data, agent {agent}'s code sends other messages than were recorded: private "
+        "data decide which messages it sends, or this is not the code that ran"
+    )
+
+
 class Gap(NamedTuple):
     """A value that the agent received and nobody observed: whose, in which message of that kind, and its field."""
 
@@ -330,7 +338,7 @@ class RecordedAgent:
         node.read()
         if node.departure is not None:
             what = f"message {node.departure.message}: it {node.departure.what}"
-            raise AttackError(f"agent {node.id}'s code does not send what was sent ({what})")
+            raise AttackError(f"{not_repeated(node.id)} ({what})")
         found.overran = node.overran
         if isinstance(node.coins, Coins):
             node.coins.end()

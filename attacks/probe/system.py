@@ -431,7 +431,7 @@ def _misfit(noise: Array, left: Array, spread: Array, kept: Array, rounding: flo
         left, spread, kept = axes.T @ left, axes.T @ spread, axes.T @ kept
     noisy = variances > SILENT * np.max(variances, initial=0.0)
     explained = np.sum(spread[noisy] ** 2, axis=1) / variances[noisy]
-    rounded = rounding**2 * np.sum(kept[noisy] ** 2, axis=1)
+    rounded = rounding * rounding * np.sum(kept[noisy] ** 2, axis=1)
     return _judged(variances[noisy], left[noisy], np.minimum(explained, 1.0), rounding, rounded)
 
 
@@ -440,7 +440,7 @@ def _judged(
 ) -> _Misfit:
     """Rows of independent noise; `explained` (rows,) is the share of it that the estimate takes up, `rounded` what
     rounding adds to its variance."""
-    loud = variances > rounding**2
+    loud = variances > rounding * rounding
     squares = np.sum(left[loud] ** 2 / (variances + rounded)[loud, None]) / max(1, left.shape[1])
     quiet = float(np.max(np.abs(left[~loud]), initial=0.0))
     return _Misfit(quiet, float(squares), float(np.sum(1.0 - explained[loud])))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, get_type_hi
 
 import numpy as np
 
+from netsim.algorithms.names import check_names
 from netsim.arguments import check_types
 from netsim.arrays import Array, whole
 from netsim.bounds import LARGEST, Positive, Rounds
@@ -134,7 +135,8 @@ class Algorithm(ABC):
     """Whether the noise alone decides the limit of a run (`limit_offset`)."""
 
     def __new__(cls, *args: object, **parameters: object) -> Self:
-        """A class that was to be a dataclass takes no parameters: it says so."""
+        """A class that was to be a dataclass takes no parameters: it says so. No name in it hides one of these."""
+        check_names(cls, Algorithm)
         if (args or parameters) and cls.__init__ is Algorithm.__init__:
             why = f"{cls.__name__} takes no parameters: it is no dataclass"
             raise ScenarioError("algorithm", [*args, *parameters], why, "@dataclass(frozen=True) above the class")

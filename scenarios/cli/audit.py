@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -344,7 +344,10 @@ class _Order:
             error = replace(
                 error, field="WHAT", problem=error.problem.replace("file", "file or folder", 1), allowed=words
             )
-        return _in_command_words(error) if is_own(self.what) else error
+        if not is_own(self.what):
+            return error
+        each = _in_command_words(error).each()
+        return together([replace(one, field=_as_typed(one.field, self.options)) for one in each])
 
 
 # ── a scenario around an algorithm of one's own ─────────────────────────────────────────────────────────
@@ -409,3 +412,17 @@ def _in_command_words(error: ScenarioError) -> ScenarioError:
         file, at = (None, None) if one.file == "" else (one.file, one.line)
         found.append(ScenarioError(field, one.value, one.problem, one.allowed, file, at))
     return together(found)
+
+
+def _as_typed(field: str, settings: Sequence[str]) -> str:
+    """A field of such a scenario by the option that set it, the last where several did; as it is where none did."""
+    from scenarios.files.document import keys_of
+    from scenarios.stages.notebook import in_full
+
+    for setting in reversed(settings):
+        name, _, text = setting.partition("=")
+        path, _ = in_full(name.strip(), text)
+        keys, wanted = keys_of(path), keys_of(field)
+        if keys and wanted[: len(keys)] == keys:
+            return f"-o {name.strip()}{field[len(path) :] if text.lstrip().startswith('{') else ''}"
+    return field

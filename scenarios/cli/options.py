@@ -26,6 +26,7 @@ from netsim.errors import ScenarioError
 from netsim.files import path_of
 from netsim.memory import check_jobs, limited
 from scenarios.cli import narrow_help
+from scenarios.cli.prints import prints_apart
 from scenarios.files.folders import MANIFEST
 from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, console, fail, problems, write_document
 
@@ -270,7 +271,8 @@ def command(name: str, *examples: str) -> Callable[[Callable[..., None]], Callab
         flowed = "\n\n".join(" ".join(one.split()) for one in text.split("\n\n"))
         end = "\n\n".join(["Example:" if len(examples) == 1 else "Examples:", *examples])
         panel = next(group for group, names in GROUPS.items() if name in names)
-        shown = _limited(function) if name in LIMITED else function
+        shown = prints_apart()(function) if name in RUNS_CODE else function
+        shown = _limited(shown) if name in LIMITED else shown
         return app.command(name, cls=_Command, rich_help_panel=panel, help=flowed, epilog=end)(shown)
 
     return register

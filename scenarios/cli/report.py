@@ -419,6 +419,9 @@ def _trace(
             why = f"{place}: the metrics of a run; its transcript is {other}"
         elif isinstance(error, TranscriptError) and place.suffix in (".yaml", ".yml"):
             why = f"{place}: neither a spool nor a transcript; a scenario is run first: `netsim run {place}`"
+        elif (inside := place / "transcript.parquet").is_file():
+            error = ScenarioError("PLACE", str(place), "a challenge's folder", f"its transcript: {inside}")
+            why = str(error)
         fail(error, status=WRONG_INPUT, said=why, as_json=as_json)
 
 

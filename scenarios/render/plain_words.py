@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from attacks.audit.loss.comparison import ONE_AT_A_TIME
 from attacks.audit.verdict import BROKEN, NOTHING_CLAIMED, at_most, cause
 from attacks.replay.coins import HISTORIES
 from netsim.claims import BY_HAND, SYMBOLS, UNCLAIMED, Norm
 from scenarios.render.sentences import ELSEWHERE, moment, word
 from scenarios.results import findings
-from scenarios.results.audit import AuditResult, change_option
+from scenarios.results.audit import AuditRefused, AuditResult, change_option
 from scenarios.results.findings import Entry
 from scenarios.results.numbers import at_least, exact, show, show_epsilon
 from scenarios.results.tree import AlgorithmResult, Results
@@ -37,6 +38,10 @@ class _Step:
 
 
 _DIVERGES = _Step("Use a smaller step or fewer rounds: the run diverges, and what it sends grows with it")
+_APART = _Step(
+    "Let your code decide for each replica by itself (axis=-1 in norms, sums and means; `np.where` for `if`), and "
+    "send the same messages whatever the data are"
+)
 _KNOWN = _Step("Judge the claim for who knows the private coins, such as its batches", "-o audit.coins=known")
 
 
@@ -137,6 +142,8 @@ def _mistaken_norm(audit: AuditResult) -> list[str]:
 def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = None) -> list[_Step]:
     """What to try next, the most telling first; files are those of `folder`, None: of the one where the reader is."""
     audit = entry.audit
+    if isinstance(audit, AuditRefused) and ONE_AT_A_TIME in audit.refused:
+        return [_APART, _Step("Or audit one transcript at a time, which takes longer", ONE_AT_A_TIME)]
     if not isinstance(audit, AuditResult):
         return []
     found: list[_Step] = []
@@ -186,6 +193,8 @@ def _claimable(audit: AuditResult, *, own: bool) -> _Step:
     """What would hold in place of a claim that is refuted."""
     most = audit.bound.epsilon if audit.bound is not None else math.inf
     known = max(audit.epsilon_exact.lower, audit.epsilon_audited)
+    if any(one.cause == "other message" for one in audit.unprotected_fields):
+        return _Step(_always(audit))
     if 0 < most < math.inf:
         return _Step(f"Claim what is true: a claim of ε = {at_most(most)} would hold; or use more noise")
     if math.isfinite(known):
@@ -210,6 +219,8 @@ def see(claimed: float | None, place: Path | str) -> _Step:
 def _protect(audit: AuditResult) -> str:
     """What a message without protection needs, the first that everybody sees: noise, or noise of its own."""
     fields = sorted(audit.unprotected_fields, key=lambda one: one.granted)
+    if fields and fields[0].cause == "other message":
+        return _always(audit)
     name = next((one.name for one in fields if one.name), "")
     field = f"‘{name}’" if name else "that message"
     if any(one.cause == "too little noise" for one in fields if not one.granted):
@@ -218,6 +229,16 @@ def _protect(audit: AuditResult) -> str:
             "that is left out where private data say so (a mask, a choice) hides nothing"
         )
     return f"Add noise to {field}, or do not send it"
+
+
+def _always(audit: AuditResult) -> str:
+    """What to do where it depends on private data whether, when or to whom something is sent."""
+    at = f" ({'; '.join(map(str, audit.read_lines))})" if audit.read_lines else ""
+    agent = audit.loss_breakdown.agent
+    return (
+        f"Let agent {agent} send the same messages at the same times whatever its data are{at}: noise in a message "
+        "does not hide whether it is sent"
+    )
 
 
 def _as_made(audit: AuditResult) -> list[_Step]:
@@ -287,7 +308,7 @@ def _elsewhere(results: Results, audit: AuditResult) -> list[_Step]:
 
 def all_steps(results: Results, folder: Path | None = None) -> list[_Step]:
     """The steps of all algorithms but baselines, each once; of several with the names of those that it is for."""
-    audited = [one for one in results.algorithms if isinstance(one.audit, AuditResult)]
+    audited = [one for one in results.algorithms if one.audit is not None]
     names: dict[_Step, list[str]] = {}
     for entry in (one for one in audited if not one.baseline):  # which is as it is to compare others with
         for step in _next_steps(results, entry, folder):

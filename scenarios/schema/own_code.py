@@ -22,6 +22,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any, cast
 
 from netsim.algorithms import Algorithm
+from netsim.algorithms.names import check_names
 from netsim.errors import ScenarioError, meant, near
 from netsim.files import check_regular
 from scenarios.files import CODE_LISTENERS
@@ -382,6 +383,7 @@ def _check(place: str, found: type[Algorithm]) -> None:
         raise ScenarioError(FIELD, place, why, "async def run(self, node) without a yield; node.estimate(x) tells x")
     if not inspect.iscoroutinefunction(found.run):
         raise ScenarioError(FIELD, place, f"{name}.run is no coroutine", "async def run(self, node)")
+    check_names(found, Algorithm)
     annotations: Mapping[str, object] = inspect.get_annotations(found)
     known: Mapping[str, object] = getattr(found, "__dataclass_fields__", {})
     if found.__init__ is Algorithm.__init__ and (bare := [one for one in annotations if one not in known]):

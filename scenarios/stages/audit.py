@@ -25,7 +25,7 @@ from attacks.replay import Hypothesis
 from netsim.adversary import Adversary
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim, Standpoint
-from netsim.errors import AttackError, PrivacyError, ScenarioError
+from netsim.errors import AttackError, NetsimError, PrivacyError, ScenarioError
 from netsim.settings import Recording
 from netsim.simulation import Simulation
 from scenarios.build.duration import Progress, Silent, unending_named
@@ -199,7 +199,7 @@ def divergence_named(simulation: Simulation, pair: Pair | None) -> Generator[Non
     """Within, what goes wrong because the run diverges is a `PrivacyError` that says so."""
     try:
         yield
-    except (PrivacyError, ScenarioError, np.linalg.LinAlgError):
+    except (PrivacyError, ScenarioError, OverflowError, np.linalg.LinAlgError):
         if (lost := _diverged(simulation, pair)) is None:
             raise
         raise PrivacyError(lost) from None
@@ -215,24 +215,45 @@ _GROWN = 1e50
 
 def _diverged(simulation: Simulation, pair: Pair | None) -> str | None:
     """Which message of the audited agent, or to it, is the first whose norm is no number, where a run diverges so
-    far."""
+    far; or the first that has grown so large that products of such numbers are none."""
     assert pair is not None
     own = simulation.problem.objectives[pair.agent]
     seen = worlds(simulation, pair.agent, own, 1)(0, FIRST_CHUNK).view.transcript.at_node(pair.agent)
-    largest = 0.0
+    largest, grown = 0.0, None
+    remedy = "A smaller step, or fewer rounds"
     for row in seen:
         for name, value in row.values.items():
+            place = f"{name!r} in {row.kind} message {row.number} of agent {row.sender}, at t={row.time:g} s, is"
             if np.all(np.abs(value) < _SQUARED):
                 largest = max(largest, float(np.max(np.abs(value), initial=0.0)))
+                if largest > _GROWN and grown is None:
+                    grown = f"the run diverges: {place} as large as {largest:.2g}. {remedy}"
                 continue
             what = "of the order of 10¹⁵⁴ or above" if np.all(np.isfinite(value)) else "not finite"
-            place = f"{name!r} in {row.kind} message {row.number} of agent {row.sender}, at t={row.time:g} s, is"
             if np.any(np.isnan(value)) and largest < _GROWN:
                 return (
                     f"the code makes NaN: {place} {what}, and nothing before it is above {largest:.2g}: look for 0/0"
                 )
-            return f"the run diverges: {place} {what}. A smaller step, or fewer rounds"
-    return None
+            return f"the run diverges: {place} {what}. {remedy}"
+    return grown or _estimates_diverged(simulation)
+
+
+def _estimates_diverged(simulation: Simulation) -> str | None:
+    """The round in which estimates are far beyond all measure, where what is sent stays bounded (a clip)."""
+    try:
+        measures = replace(simulation, recording=Recording(private="nothing")).run().measures
+    except NetsimError:
+        return None
+    assert measures is not None  # they are recorded
+    curve = measures.curve("relative_error")
+    far = np.flatnonzero(~(curve.median < _GROWN))
+    if not far.size:
+        return None
+    when = f"{simulation.algorithm.stopping().unit} {int(curve.count[far[0]])}"
+    return (
+        f"the run diverges: in {when} x is more than {_GROWN:.0e} times as far from the optimum as at the start. "
+        "A smaller step, or fewer rounds"
+    )
 
 
 # ── exact prices of points of view ──────────────────────────────────────────────────────────────────────

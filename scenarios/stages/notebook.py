@@ -3,10 +3,11 @@ options change; and figures of the page for a run, an audit, or results."""
 
 import json
 import math
+import re
 import shlex
 import sys
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from html import escape
@@ -20,7 +21,7 @@ from rich.console import Console
 from attacks.audit.verdict import BROKEN
 from netsim.algorithms import Algorithm
 from netsim.arrays import unknown
-from netsim.errors import ScenarioError, meant, what
+from netsim.errors import PrivacyError, ScenarioError, meant, what
 from netsim.memory import check_jobs
 from netsim.settings import Recording
 from netsim.simulation import Run
@@ -46,6 +47,7 @@ from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.results.views import Prices, Views
 from scenarios.schema import Scenario
 from scenarios.schema.own import claiming
+from scenarios.schema.own import names as parameters_of
 from scenarios.stages.audit import Judge, decided, divergence_named
 from scenarios.stages.worlds import AuditOptions
 from scenarios.stages.worst_pair import pair_for
@@ -160,6 +162,8 @@ def audit_own(
     for k, one in enumerate(settings):
         if (full := in_full(*one)) != one:
             options = (*options[:k], f"{full[0]}={json.dumps(full[1])}", *options[k + 1 :])
+        elif one[0] not in Scenario.model_fields and one[0] in parameters_of(type(algorithm)):
+            raise ScenarioError(one[0], one[1], "a parameter of the algorithm", f"{name}({one[0]}={one[1]!r})")
     scenario = scenario.with_options(*options)
     if (spec := scenario.audit) is None:
         raise ScenarioError(
@@ -179,7 +183,8 @@ def audit_own(
     long = math.isnan(seconds) or seconds > LONG
     console = Console(file=sys.stderr, force_jupyter=False)
     bars = Bars(console, lines=long, breaks_silence=True) if progress else nullcontext(Silent())
-    with divergence_named(simulation, experiment.pair), bars as shown, unending_named(shown, simulation.algorithm):
+    named = divergence_named(simulation, experiment.pair)
+    with _options_as_texts(), named, bars as shown, unending_named(shown, simulation.algorithm):
         if long:
             shown.say("Only chance ends it." if math.isnan(seconds) else f"About {duration(seconds)} on one core.")
         pair, search = pair_for(experiment, subject, stated, activations, shown)
@@ -193,6 +198,17 @@ def audit_own(
     advised = all_steps(replace(header(experiment, ""), algorithms=(entry,)))
     steps = tuple(_in_python(step.words, step.command) for step in advised)
     return OwnAudit(name, judged, steps, looked.views, looked.prices)
+
+
+@contextmanager
+def _options_as_texts() -> Generator[None]:
+    """Options of the command line that a refusal advises become the texts that `netsim.audit` takes."""
+    try:
+        yield
+    except PrivacyError as error:
+        texts = re.sub(r"-o ('[^']*'|[^\s;,)]+)", lambda one: repr(one[1].strip("'")), str(error))
+        error.args = (re.sub(r"(?<=') (?=')", ", ", texts),)
+        raise
 
 
 def _in_python(words: str, command: str) -> str:

@@ -100,13 +100,19 @@ def checked(source: Scenario | Located, part: bool = False, progress: Progress |
 
 
 def prepare(folder: Path, name: str | None, jobs: int) -> None:
-    """Make a results folder. You get a `ScenarioError` where none can be, or where files of others would be mixed in,
-    where it holds the results of a scenario that is not of this `name` (None: of any name), and for a number of
+    """Make a results folder. You get a `ScenarioError` where none can be, as of `check_folder`, and for a number of
     `jobs` that is none.
 
     A former results folder, one with a manifest, is written over: what its run left is removed.
     """
     check_jobs(jobs)
+    check_folder(folder, name)
+    check_writable(folder, "folder")
+
+
+def check_folder(folder: Path, name: str | None) -> None:
+    """Raise a `ScenarioError` where files of others would be mixed in, and for a folder that holds the results of a
+    scenario that is not of this `name` (None: of any name); nothing is written."""
     try:
         manifest = read_json(folder / MANIFEST)
         before = cast("dict[str, dict[str, object]]", manifest)["scenario"]["name"]
@@ -129,7 +135,6 @@ def prepare(folder: Path, name: str | None, jobs: int) -> None:
             "folder", str(folder), "holds files that are no results of netsim",
             "a new or empty folder, or a former results folder",
         )  # fmt: skip
-    check_writable(folder, "folder")
 
 
 @dataclass

@@ -40,7 +40,7 @@ from scenarios.schema.load import Located, Variant, expanded
 from scenarios.schema.own import PythonSpec
 from scenarios.stages.beside import Noted, followed
 from scenarios.stages.outputs import clear, complete, write_outputs
-from scenarios.stages.runner import checked, prepare, run_scenario
+from scenarios.stages.runner import check_folder, checked, prepare, run_scenario
 
 ALONE = ""
 """The name of the only run of a scenario without variants whose data are not here."""
@@ -133,6 +133,7 @@ def run_study(
     `variants` and not raised. A Ctrl-C ends all; what was done is in the folders. `jobs` processes (−1: one per core)
     share the variants, unless somebody watches, or else the simulations of an audit; the numbers are the same.
     """
+    check_folder(folder, (source.scenario if isinstance(source, Located) else source).name)  # planning takes long
     plan, progress = planned(source, progress), progress or Silent()
     if deployed is None and plan.seconds > LONG:
         progress.say(plan.ahead)

@@ -225,10 +225,16 @@ class WitnessFile(Model):
         try:
             tree = parse_json(text, finite=True)
         except ValueError as error:
-            why = f"no JSON ({error})" if text.strip() else "an empty file"
+            begun = text.lstrip().startswith(("{", "["))
+            why = f"no JSON ({error})" if begun else "no JSON" if text.strip() else "an empty file"
             raise ScenarioError("witness", str(path), why, _WRITTEN) from None
         if not plain.is_mapping(tree) or tree.get("format") != FORMAT:
-            raise ScenarioError("witness", str(path), f"not a {FORMAT}", "a file witness-….json of a results folder")
+            beside = sorted(str(one) for one in path.parent.glob("witness-*.json"))
+            allowed = f"beside it: {', '.join(beside)}" if beside else "a file witness-….json of a results folder"
+            why = f"not a {FORMAT}"
+            if path.name == "results.json":
+                why, allowed = f"{why}: the results of a run", f"`netsim report {path.parent}`; a witness: {allowed}"
+            raise ScenarioError("witness", str(path), why, allowed)
         if tree.get("version") != VERSION:
             why = "another version of the format"
             raise ScenarioError("version", tree.get("version"), why, str(VERSION), str(path))

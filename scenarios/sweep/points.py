@@ -136,9 +136,11 @@ class Sweep(Model):
         return self._written
 
     def remarks(self) -> list[str]:
-        """That nothing of it varies."""
-        varies = self.random or self.repeats > 1 or any(len(values) > 1 for values in self.grid.values())
+        """That nothing of it varies, or that each random field is drawn once."""
+        varies = self.draws > 1 or self.repeats > 1 or any(len(values) > 1 for values in self.grid.values())
         alone = "The sweep has one point: no field has several values in grid, none is in random, and repeats is 1"
+        if self.random:
+            alone = "The sweep has one point: its random fields are drawn once. draws: 20 draws them 20 times"
         return [] if varies else [alone]
 
     @field_validator("random")

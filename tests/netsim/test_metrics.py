@@ -1,5 +1,6 @@
 """Measures of whole runs, against a log of every estimate, captured packets and queries; which points are kept."""
 
+import math
 import pickle
 from bisect import bisect_right
 from collections import Counter
@@ -249,6 +250,12 @@ def test_less_takes_longer_and_costs_more():
 def test_what_is_no_error_cannot_be_reached(measure, why):
     with pytest.raises(ScenarioError, match=why):
         world(WALK).run().measures.to_accuracy(0.1, measure)
+
+
+@pytest.mark.parametrize("tolerance", [-1, 0.0, math.nan, math.inf])
+def test_a_tolerance_that_nothing_reaches_is_out_of_range(tolerance):
+    with pytest.raises(ScenarioError, match="out of range; allowed: > 0, and finite"):
+        world(WALK).run().measures.to_accuracy(tolerance)
 
 
 # ── what is defined, and what is written ────────────────────────────────────────────────────────────────

@@ -4,8 +4,9 @@ import gc
 import re
 import warnings
 from dataclasses import make_dataclass
+from pathlib import Path
 from textwrap import indent
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import pytest
 
@@ -153,6 +154,18 @@ def test_a_claim_of_another_form_is_one_too(tmp_path, head, says):
             "async def run(self, node):\n    node._objective.gradient(node.zeros())\n",
             "sound.py:11: algorithm.run = 'Sound': node._objective is no part of a node, but of how one is made; all",
         ),
+        (FINE + "rate: float = 0.8", "sound.py:12: Sound.rate = 0.8: hides Algorithm.rate(); allowed: another name"),
+        ("stopping: int = 4\n" + FINE, "sound.py:10: Sound.stopping = 4: hides Algorithm.stopping(); allowed: anoth"),
+        (FINE + "claim = 1.0", "sound.py:12: Sound.claim = 1.0: hides Algorithm.claim(); allowed: another name"),
+        (
+            FINE + "noisy: float = 0.5",
+            "sound.py:12: Sound.noisy = 0.5: hides Algorithm.noisy, a property that is True or False; allowed: anoth",
+        ),
+        (
+            FINE + "horizon: int",
+            "sound.py:12: Sound.horizon = 'int': hides Algorithm.horizon, a property, and has no",
+        ),
+        (FINE + "def horizon(self):\n    return 3\n", "an integer, or None; allowed: @property above it"),
     ],
 )
 def test_a_class_that_cannot_be_run_is_told_with_its_line(tmp_path, methods, says):
@@ -248,6 +261,22 @@ def test_a_walk_without_an_end_for_all_says_where_it_waits_and_how_it_ends(tmp_p
     with pytest.raises(DeadlockError) as caught:
         run(tmp_path, "if node.id: await node.exchange(x=x)")
     assert str(caught.value).endswith("; agent 1 is at sound.py:12, in run: if node.id: await node.exchange(x=x)")
+
+
+@pytest.mark.parametrize("field", ["horizon: int = 3", "noisy: bool = True", "stackable: bool = False"])
+def test_a_field_may_stand_for_a_property(tmp_path, field):
+    algorithm = made(tmp_path, f"{FINE}{field}\n")
+    Simulation(PROBLEM, ring(4), algorithm).run()
+    name, _, value = re.split("[:=] ?", field)
+    assert str(getattr(algorithm, name)) == value
+
+
+def test_the_names_that_are_taken_are_those_of_the_documentation():
+    text = (Path(__file__).parents[2] / "docs" / "audit-your-own.md").read_text()
+    (said,) = re.findall(r"Fields of the class may have any name but(.*?)\n\n", text, re.DOTALL)
+    kinds = FunctionType, property
+    taken = {name for name, one in vars(Algorithm).items() if isinstance(one, kinds) and not name.startswith("_")}
+    assert taken - {"run"} == {one for one in re.findall(r"`(\w+)`", said) if one != "Algorithm"}
 
 
 def test_an_error_of_the_code_itself_is_as_it_was(tmp_path):

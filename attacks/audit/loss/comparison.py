@@ -89,6 +89,8 @@ def _determined(granted: Replayed, coded: Replayed, codec: Codec) -> float:
 
 ALONE = 7
 """Replicas of a sample that are replayed alone too, under either hypothesis."""
+ONE_AT_A_TIME = "-o audit.chunk=1 -o audit.search=null"
+"""The options that audit each transcript by itself; a search for a pair takes several together."""
 _MANY = 8
 """Replicas that are enough to go by."""
 
@@ -112,11 +114,12 @@ def _check_independent(sample: "Sample", agent: int, hypothesis: Hypothesis, tog
             _check_repeatable(sample, agent, hypothesis)
             line = _parting(sample, agent, hypothesis, rows)
             by = "(a norm, sum or mean without axis=-1, a branch)" if line is None else f"in {line}"
+            drawn = ", or draws randomness that is not its node's" if line is None else ""
             raise PrivacyError(
                 f"agent {agent} does something else for {which} than for all together: its code decides for all "
-                f"replicas by the values of some {by}, or by how many they are. Decide for each by itself (axis=-1, "
-                "`np.where`), or audit one at a time, and without a search for a pair, which takes several (`audit: "
-                "{chunk: 1, search: null}`)"
+                f"replicas by the values of some {by}, or by how many they are{drawn}. Decide for each by itself "
+                "(axis=-1, `np.where`), or audit one transcript at a time, without a search for a pair: "
+                f"{ONE_AT_A_TIME}"
             )
 
 

@@ -195,6 +195,8 @@ def _effects(
         new = again([rng if t in drawn else r + change[t] if t in change else r for t, r in enumerate(releases)])
         if new.departure is not None or len(new.comparisons) != len(other.comparisons):
             return None
+        if len(new.releases) < len(other.releases):  # whether to release decides what is released
+            return None
         change |= {t: new.releases[t].observed - releases[t] for t in drawn}
         return np.array([c.predicted for c in new.comparisons]) - base
 

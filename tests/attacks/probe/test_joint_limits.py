@@ -121,7 +121,7 @@ class TestRefusals:
     def test_a_code_that_is_not_the_one_that_ran(self):
         view = ran(PrivateGradientDescent(4, step(0.05))).views[0]
         other = replace(view, public=replace(view.public, algorithm=Proximal(rounds=2)))
-        with pytest.raises(AttackError, match="code does not send what was sent"):
+        with pytest.raises(AttackError, match="code sends other messages than were recorded: private data decide"):
             probe_network(other)
 
     def test_what_would_not_fit_in_memory_is_named_with_its_size(self, monkeypatch):

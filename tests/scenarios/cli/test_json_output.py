@@ -2,7 +2,10 @@
 
 import json
 import math
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +21,8 @@ from scenarios.results.run import OutsideProgram
 from scenarios.results.tree import AlgorithmSummary, AuditSummary, MembershipSummary, RunError, VariantResult, plain
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
+from tests.scenarios.command import cli
+from tests.scenarios.own_algorithm import MINE
 from tests.scenarios.small import TINY
 
 NO_AUDIT = {
@@ -159,3 +164,22 @@ def test_a_document_names_files_whose_names_are_not_utf8():
     """The operating system's bytes come as lone surrogates; what is printed is JSON in UTF-8 all the same."""
     text = as_json({"file": "x\udcff.yaml", "ε": [math.inf, 1e-5]})
     assert json.loads(text.encode()) == {"file": "x?.yaml", "ε": ["inf", 1e-5]}
+
+
+LOUD = MINE.replace("z = heard", "print('heard', flush=True)\n            z = heard").replace(
+    "rounds: int", "rounds: int = 1"
+)
+
+
+@pytest.mark.parametrize("as_json", [["--json"], []])
+def test_what_own_code_prints_is_on_the_standard_error(as_json, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("loud.py").write_text(LOUD)
+    words = ["audit", "loud.py", "--trials", "50", "--out", "out", *as_json]
+    command = [sys.executable, "-m", "netsim", *words, "--jobs", "2", "--replace"]
+    one, other = cli(*words, ends=1), subprocess.run(command, capture_output=True, text=True)
+    assert other.returncode == 1
+    for done in (one, other):
+        assert done.stderr.count("heard\n") > 50
+        assert "heard\n" not in done.stdout
+        assert json.loads(done.stdout)["exit_status"] == 1 if as_json else "unprotected" in done.stdout

@@ -51,6 +51,15 @@ MISTAKES = {
         "run private-descent -o algorithms[0].rounds=1e30", 2, "with a fraction; allowed: a whole number"
     ),
     "a δ of 2": ("audit mine.py --epsilon 1 --delta 2", 2, "--delta = 2.0: out of range; allowed: 0 … 0.999"),
+    "no agent, in short": (
+        "audit mine.py -o rounds=3 -o agents=0", 2, "ScenarioError: -o agents = 0: out of range; allowed: 3 … "
+    ),
+    "no such data, in short": (
+        "audit mine.py -o rounds=3 -o data=digitz", 2, "ScenarioError: -o data = 'digitz': unknown name; did you mean"
+    ),
+    "an agent that is not there to audit": (
+        "audit mine.py -o rounds=3 -o audit.agent=9", 2, "ScenarioError: -o audit.agent = 9: no such agent; allowed"
+    ),
     "an ε without end": ("audit mine.py -o rounds=3 --epsilon inf", 2, "--epsilon = inf: out of range; allowed: a "),
     "a claim that divides by 0": (
         "audit zero.py -o rounds=3", 2, "zero.py:31: claim() = 'TwoExchanges': ZeroDivisionError: division by zero (",
@@ -165,6 +174,9 @@ MISTAKES = {
     "a class that is not frozen": (
         "audit thawed.py -o rounds=1", 2, "from a frozen one (line 10 of thawed.py); allowed: @dataclass(frozen=True)"
     ),
+    "a parameter that is called as a method": (
+        "audit rate.py", 2, "rate.py:15: TwoExchanges.rate = 0.8: hides Algorithm.rate(); allowed: another name\n"
+    ),
     "labels of one class": (
         "check csv.yaml", 2,
         "csv.yaml:2: problem.data.label = 'label': all 3 labels in ones.csv are 1: there is nothing to tell apart",
@@ -267,6 +279,14 @@ MISTAKES = {
         "report bad/swept", 2, "bad/swept/sweep.json: has other contents; allowed: the manifest of a sweep"
     ),
     "a witness of nothing": ("witness bad/empty.json", 2, "witness = 'bad/empty.json': an empty file; allowed: a fi"),
+    "a text for a witness": ("witness mine.py", 2, "witness = 'mine.py': no JSON; allowed: a file that"),
+    "results for a witness": (
+        "witness bad/older/results.json", 2,
+        "not a netsim witness: the results of a run; allowed: `netsim report bad/older`; a witness: a file witness-",
+    ),
+    "a challenge's folder to trace": (
+        "trace bad/asked", 2, "a challenge's folder; allowed: its transcript: bad/asked/transcript.parquet\n"
+    ),
     "a witness in UTF-16": ("witness bad/wide/results.json", 2, "cannot be read (is in UTF-16: save it as UTF-8); a"),
     "a text for a table": (
         "attack bad/text.parquet --scenario tiny.yaml", 2,
@@ -389,6 +409,7 @@ def damaged():
         "bad/swept/sweep.parquet": b"",
         "bad/swept/sweep.json": b"[]",
         "bad/empty.json": b"",
+        "bad/asked/transcript.parquet": b"",
         "bad/text.parquet": b"src,dst,w",
         "bad/cut.parquet": b"PAR1" + bytes(100),
         "bad/bytes.csv": bytes(range(256)),
@@ -410,6 +431,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("forgot.py").write_text(MINE.replace("await node.gradient", "node.gradient"))
     Path("braces.yaml").write_text("scenario: tiny.yaml\ngrid: {algorithms[0].rounds: [1, 2]}\n")
     Path("thawed.py").write_text(MINE.replace("@dataclass(frozen=True)", "@dataclass"))
+    Path("rate.py").write_text(MINE.replace("step: float = 0.3", "rate: float = 0.8").replace("self.step", "0.3"))
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("of_none.yaml").write_text("grid: {replicas: [1, 2]}\nscenario: tny.yaml\n")
     Path("of_many.yaml").write_text("scenario: several.yaml\ngrid: {links.loss: [0.1, 0.2]}\n")

@@ -14,7 +14,7 @@ from scenarios.cli import json_output
 from scenarios.render import plain_words, sentences, terminal, verdicts
 from scenarios.render.page.report import page
 from scenarios.results import findings
-from scenarios.results.audit import AuditResult, NoWitness, NoWitnessCause, change_option
+from scenarios.results.audit import AuditRefused, AuditResult, NoWitness, NoWitnessCause, change_option
 from scenarios.results.base import Refused
 from tests.scenarios.filled import filled, tree
 from tests.scenarios.render.page.test_report import Page, alone, sample
@@ -316,6 +316,25 @@ def test_a_probe_behind_a_clip_does_not_contradict_a_bound(clipped):
     said = " ".join(sentences.ran(results, entry))
     assert ("'x' shows gradients only after a clip: a probe cannot invert it." in said) is clipped
     assert ("is no affine function" in said) is not clipped
+
+
+@pytest.mark.parametrize("verdict", ["refuted", "unprotected"])
+def test_where_a_message_itself_tells_no_noise_is_advised(verdict):
+    line = {"file": "when.py", "line": 18, "code": "if g > 1:"}
+    fields = [{"name": "", "cause": "other message"}]
+    words = words_of(verdict, unprotected_fields=fields, read_lines=[line], epsilon_exact={"lower": 3.968})
+    assert "send the same messages at the same times whatever its data are (" in words
+    assert "when.py" in words
+    assert "more noise" not in words
+    assert "Add noise" not in words
+
+
+def test_what_is_not_audited_says_what_to_do():
+    results = of_verdict("refuted")
+    refused = AuditRefused(refused="its code decides for all. Audit one: -o audit.chunk=1 -o audit.search=null")
+    entry = replace(results.algorithms[0], audit=refused)
+    steps = plain_words.all_steps(replace(results, algorithms=(entry,)))
+    assert [one.command for one in steps] == ["", "-o audit.chunk=1 -o audit.search=null"]
 
 
 def test_a_search_that_ended_at_a_leak_says_nothing_of_bounds():

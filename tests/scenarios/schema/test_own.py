@@ -247,8 +247,8 @@ def test_json_has_the_verdict_and_nothing_else(tmp_path):
     ("asked", "words"),
     [
         (["mine.py:TwoExchanges"], "-o rounds: missing"), (["mine.py", "-o", "round=2"], "did you mean 'rounds'?"),
-        (["mine.py", "-o", "rounds=2", "-o", "topology=rnig"], "topology.kind"),
-        (["mine.py", "-o", "rounds=2", "-o", "agents=99"], "topology.agents = 99"),
+        (["mine.py", "-o", "rounds=2", "-o", "topology=rnig"], "-o topology = 'rnig'"),
+        (["mine.py", "-o", "rounds=2", "-o", "agents=99"], "-o agents = 99"),
         (["mine.py", "-o", "rounds"], "no setting"), (["mine.py", "-o", "rounds=2", "--again"], "--again"),
         (["mine.py:Other"], "no class 'Other'"), (["private-descent", "--epsilon", "1"], "--epsilon"),
     ],

@@ -110,6 +110,7 @@ def test_what_is_wrong_is_said_before_anything_runs():
         ),
         (Mine(rounds="4"), {}, "algorithm.rounds = '4': not an integer"),
         (WithHorizon(rounds="4"), {}, "algorithm.rounds = '4': not an integer; allowed: an integer"),
+        (Mine(), {"claim": "rounds=5"}, "rounds = 5: a parameter of the algorithm; allowed: Mine(rounds=5)"),
         (Mine(scale="x"), {}, "algorithm.scale = 'x': is a text; allowed: a number"),
         (
             Mine(scale=0.0),
@@ -229,7 +230,34 @@ class Overflows(Algorithm):
             node.estimate(x)
 
 
+@dataclass(frozen=True)
+class FarAway(Mine):
+    """What it sends is clipped, and x is not."""
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            g = node.privatize(Clip(1.0)(await node.gradient(x)), Laplace(self.scale))
+            x = x - 1e200 * (await node.exchange(g=g)).mix("g")
+            node.estimate(x)
+
+
+@dataclass(frozen=True)
+class FarAtLast(Algorithm):
+    """Its last message has numbers whose squares are none."""
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(2):
+            x = -1e200 * (await node.exchange(x=node.privatize(x, Laplace(1.0)))).mix("x")
+            node.estimate(await node.gradient(x))
+
+
 def test_a_run_that_diverges_names_the_message():
+    with pytest.raises(PrivacyError, match=r"the run diverges: in round 1 x is more than 1e\+50 times as far from"):
+        scenarios.audit(FarAway(), 1.0, trials=50)
+    with pytest.raises(PrivacyError, match=r"the run diverges: 'x' in exchange message 1 of .* A smaller step"):
+        scenarios.audit(FarAtLast(), 1.0, trials=50)
     with pytest.raises(PrivacyError, match=r"'x' in exchange message 1 of .* is of the order of 10¹⁵⁴ or abo"):
         scenarios.audit(Overflows(), 1.0, trials=50)
     with pytest.raises(PrivacyError, match=r"the code makes NaN: 'x' in exchange message 1 of agent \d, at t=0 s"):
@@ -380,13 +408,28 @@ class Together(Algorithm):
         node.estimate(gradient)
 
 
+class WhereItIsLarge(Algorithm):
+    """A release that is sent only where the gradient is large."""
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(3):
+            gradient = await node.gradient(x)
+            released = node.privatize(gradient, Laplace(2.0))
+            if np.abs(gradient).sum() > 0.4:
+                node.broadcast(g=released)
+            x = x - 0.1 * released
+            node.estimate(x)
+
+
 def test_code_that_decides_for_all_transcripts_is_audited_one_at_a_time_as_the_error_says():
     """A chunk of one is not enough where a pair is searched for."""
     for options in ((), ("audit.chunk=1",), ("audit.search=null",)):
-        with pytest.raises(PrivacyError, match=r"audit: \{chunk: 1, search: null\}"):
+        with pytest.raises(PrivacyError, match=r"pair: 'audit\.chunk=1', 'audit\.search=null'$"):
             scenarios.audit(Together(), 2.0, *options, trials=50)
-    audited = scenarios.audit(Together(), 2.0, "audit.chunk=1", "audit.search=null", trials=50)
-    assert audited.audit.trials == 50
+    for algorithm in (Together(), WhereItIsLarge()):
+        audited = scenarios.audit(algorithm, 2.0, "audit.chunk=1", "audit.search=null", trials=50)
+        assert audited.audit.trials == 50
 
 
 # ── figures ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -15,6 +15,7 @@ from scenarios.results import header as describe
 from scenarios.results.folder import read_manifest, read_results
 from scenarios.results.tree import RunError
 from scenarios.schema.load import parse
+from scenarios.stages import study
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
 from tests.scenarios.small import SMALL, TINY
@@ -283,8 +284,9 @@ class TestAFolderOfAnotherScenario:
     @pytest.mark.parametrize(
         ("runs", "after"), [(run_scenario, PLAIN), (run_study, PLAIN), (run_study, PLAIN + VARIANTS)]
     )
-    def test_is_refused_before_anything_is_touched(self, tmp_path, before, runs, after):
+    def test_is_refused_before_anything_is_touched(self, tmp_path, monkeypatch, before, runs, after):
         run_study(parse(before), tmp_path, progress=StopsAtOnce(), page=False)
+        monkeypatch.delattr(study, "planned")  # which takes long
         (tmp_path / "witness-one.json").write_text("{}")
         held = files_of(tmp_path)
         with pytest.raises(ScenarioError) as error:

@@ -107,6 +107,11 @@ def test_wrong_sweeps_get_a_good_message(text, says):
         ("grid: {links.loss: [0.1, 0.2]}", []),
         ("repeats: 2", []),
         ("grid: {links.loss: [0.1, 0.2], audit: [null, true, 1]}", []),
+        (
+            "random: {links.loss: {law: uniform, low: 0, high: 1}}",
+            ["The sweep has one point: its random fields are drawn once. draws: 20"],
+        ),
+        ("random: {links.loss: {law: uniform, low: 0, high: 1}}\ndraws: 2", []),
         ("grid: {links.loss: [0.1]}", ["The sweep has one point: no field has several values"]),
     ],
 )

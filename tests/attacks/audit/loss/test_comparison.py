@@ -48,6 +48,16 @@ class ScaledTogether(Algorithm):
             node.estimate(x)
 
 
+class OwnNoise(Algorithm):
+    """Noise of a generator of its own, the same in each run of the code."""
+
+    async def run(self, node):
+        g = await node.gradient(node.zeros())
+        g = g + np.random.default_rng(node.id).laplace(0.0, 1.0, g.shape)
+        node.broadcast(x=node.privatize(g, Laplace(1.0)))
+        node.estimate(g)
+
+
 class EachByItself(Algorithm):
     """The same with an axis."""
 
@@ -92,6 +102,11 @@ class BranchesForAll(Algorithm):
             g = g / 2
         node.broadcast(y=node.privatize(g, Laplace(1.0)))
         node.estimate(g)
+
+
+def test_code_that_draws_its_own_noise_is_told_so():
+    with pytest.raises(PrivacyError, match="or draws randomness that is not its node's"):
+        explained(OwnNoise())
 
 
 @pytest.mark.parametrize(
