@@ -300,7 +300,7 @@ class _Execution:
         named = f"agent{'s' * (len(returned) > 1)} {', '.join(map(str, returned[:8]))}{', …' * (len(returned) > 8)}"
         left = [f"{named} {'have' if len(returned) > 1 else 'has'} returned from run()"] * bool(returned)
         down = [f"agent {i} is down for good" for i in gone[:8]]
-        return "; ".join([*down, *left, self.network.waiting(), *self._place()])
+        return ";\n".join([*down, *left, self.network.waiting(), *self._place()])
 
     def _place(self) -> list[str]:
         """The line at which the first agent that waits does so, where it is of somebody's own code, and how a walk is

@@ -39,6 +39,8 @@ def _hidden(kind: type, base: type) -> Iterator[ScenarioError]:
             wrong = isinstance(there, property) and inspect.isfunction(own)
             why = f"hides {base.__name__}.{name}{problem}"
             allowed = "@property above it" if wrong else "another name"
+            if isinstance(own, property) and own is not there:
+                own, allowed = f"@property {name}", f"def {name}(…), without @property"
             value = own if field is None or own is not there else field.type
             value = f"def {name}" if inspect.isfunction(own) and own is not there else value
             yield ScenarioError(f"{kind.__name__}.{name}", value, why, allowed, *_written(kind, name))

@@ -244,7 +244,7 @@ class Network:
     def waiting(self) -> str:
         """Who waits for what, for a deadlock's message."""
         sentences = [s for inbox in self.inboxes if (s := inbox.waits_for()) is not None]
-        shown = "; ".join(sentences[:8]) + (f"; and {len(sentences) - 8} more" if len(sentences) > 8 else "")
+        shown = ";\n".join(sentences[:8]) + (f"; and {len(sentences) - 8} more" if len(sentences) > 8 else "")
         wires, dropped = self.wires, sum(report.dropped for report in self.interception.reports)
         lost, rejected = sum(wire.lost for wire in wires.each()), sum(wire.rejected for wire in wires.each())
         whose = f" ({dropped} to active adversaries)" if dropped else ""

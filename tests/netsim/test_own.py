@@ -109,7 +109,7 @@ def test_an_error_in_a_claim_has_its_class_method_and_line(tmp_path, body, says)
         ),
         (
             "@property\ndef claim(self):",
-            "sound.py:12: claim() = 'Sound': TypeError: 'NoneType' object is not callable",
+            "sound.py:13: Sound.claim = '@property claim': hides Algorithm.claim(); allowed: def claim(…), wit",
         ),
     ],
 )
@@ -256,11 +256,11 @@ def test_a_receiver_may_be_a_number_of_numpys_as_coins_give_it(tmp_path):
 def test_a_walk_without_an_end_for_all_says_where_it_waits_and_how_it_ends(tmp_path):
     with pytest.raises(DeadlockError) as caught:
         run(tmp_path, "await node.receive()")
-    assert "; agent 0 is at sound.py:12, in run: await node.receive(); a walk ends for all" in str(caught.value)
+    assert ";\nagent 0 is at sound.py:12, in run: await node.receive();\na walk ends for all" in str(caught.value)
     assert str(caught.value).endswith("at its `stopping()`, such as netsim.algorithms.Stopping(per_agent=6)")
     with pytest.raises(DeadlockError) as caught:
         run(tmp_path, "if node.id: await node.exchange(x=x)")
-    assert str(caught.value).endswith("; agent 1 is at sound.py:12, in run: if node.id: await node.exchange(x=x)")
+    assert str(caught.value).endswith(";\nagent 1 is at sound.py:12, in run: if node.id: await node.exchange(x=x)")
 
 
 @pytest.mark.parametrize("field", ["horizon: int = 3", "noisy: bool = True", "stackable: bool = False"])

@@ -243,8 +243,8 @@ async def all_but_one_exchange(node: Node) -> None:
     ("agent", "graph", "said", "unsaid"),
     [
         (receives, ring(3), "agent 0 waits for any message from agents 1, 2", "lost"),
-        (receives, ring(30), "; and 22 more; agent 0 is at ", "lost"),
-        (all_but_one_exchange, path(3), "agent 0 waits for exchange 0 from agent 1; agent 2 waits", "agent 1 waits"),
+        (receives, ring(30), "; and 22 more;\nagent 0 is at ", "lost"),
+        (all_but_one_exchange, path(3), "agent 0 waits for exchange 0 from agent 1;\nagent 2 waits", "agent 1 waits"),
     ],
 )
 def test_a_deadlock_without_losses_names_who_waits_in_short(agent, graph, said, unsaid):
