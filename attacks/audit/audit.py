@@ -18,6 +18,7 @@ import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
 from attacks.audit.archive import Archive, Seen
+from attacks.audit.followed.asked import asked_more
 from attacks.audit.followed.reading import HISTORIES, ReadLine, judged_of_what_is_read, read_lines
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
@@ -466,6 +467,13 @@ class _Audit:
         if not self.repeats and judgement.verdict is Verdict.CONSISTENT:
             why = f"What it does is not what was read: {unbounded}. {judgement.reason}"
             judgement = replace(judgement, verdict=Verdict.UNDERPOWERED, reason=why)
+        elif judgement.verdict is Verdict.CONSISTENT and (record := self._asked_more) is not None:
+            why = (
+                f"Private coins put record {record} into batches with more chance than the one in which this pair "
+                "differs: a pair that differs in that one may cost more. Draw records by equal odds, or claim what "
+                "it costs for who knows the coins"
+            )
+            judgement = replace(judgement, verdict=Verdict.UNDERPOWERED, reason=f"{why}. {judgement.reason}")
         elif unbounded is not None and judgement.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED):
             judgement = replace(judgement, reason=f"{judgement.reason} Not proven for every pair: {unbounded}.")
         return AuditResult(
@@ -523,6 +531,11 @@ class _Audit:
         """Lines of the code that decide by what is private or was seen."""
         simulate, hypotheses = self.look.simulate, self.pair.hypotheses
         return read_lines(self._one, self.pair.agent, lambda: ((simulate(w, 0), hypotheses[w]) for w in (0, 1)))
+
+    @property
+    def _asked_more(self) -> int | None:
+        """A record that is asked more than the one in which the pair differs, where private coins choose them."""
+        return asked_more(self._one, self.pair.agent, self.pair.hypotheses) if self.private.tossed else None
 
     @property
     def _shares(self) -> tuple[float, float]:

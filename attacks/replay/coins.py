@@ -210,7 +210,9 @@ class Coins(FollowedCoins):
             return opened()[k]
 
         draw = self._chosen
-        return [cast(int, Unseen(self, range(total), partial(look, k), Drawn(draw, k, total))) for k in range(size)]
+        options = range(total)
+        drawn = [Drawn(draw, k, total, size) for k in range(size)]
+        return [cast(int, Unseen(self, options, partial(look, k), one)) for k, one in enumerate(drawn)]
 
     def _offered(self, options: Sequence[int]) -> None:
         tosses, at = self._tosses, self._chosen
@@ -359,12 +361,21 @@ for _name in {*dir(float), "__index__"} - {*dir(object), *vars(_Uniform)} | _SHO
 
 
 class Drawn(NamedTuple):
-    """Which number an unseen one is, whatever it is: that at one `place` of the `draw`-th `choose` or `subset`, of
-    `total` numbers. Those at other places are other ones."""
+    """Which number an unseen one is, whatever it is: that at one `place` of the `draw`-th `choose` or `subset`, which
+    drew `size` of `total` numbers. Those at other places are other ones."""
 
     draw: int
     place: int
     total: int
+    size: int = 1
+
+    def chance(self, number: int, options: Sequence[int]) -> float:
+        """That it is this number, which may be any of `options`: a subset is ascending."""
+        if self.total == 1:
+            return options.count(number) / len(options)
+        below, above = self.place, self.size - 1 - self.place
+        ways = math.comb(number, below) * math.comb(self.total - 1 - number, above) if number < self.total else 0
+        return ways / math.comb(self.total, self.size)
 
 
 class Unseen:

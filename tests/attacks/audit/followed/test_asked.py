@@ -1,0 +1,93 @@
+"""Where private coins ask one record more than others, a pair that differs in another does not speak for it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from attacks.audit.followed.asked import asked_more
+from attacks.audit.pair import Pair
+from attacks.audit.verdict import Verdict
+from netsim.algorithms import Algorithm, Clip
+from netsim.claims import Adjacency, Claim
+from netsim.mechanisms import Laplace
+from netsim.node import Node, choose, subset
+from netsim.problems import Tilted, load, logistic
+from netsim.simulation import Simulation
+from netsim.topology import ring
+from scenarios.stages.worlds import worlds
+from tests.attacks.auditing import judged
+
+RECORDS = 4
+
+
+@dataclass(frozen=True)
+class Draws(Algorithm):
+    """Sends clipped gradients of the batches that `drawn` gives, added up."""
+
+    drawn: Callable[[Any, int], Sequence[Sequence[int]]]
+
+    async def run(self, node: Node) -> None:
+        clipped = [
+            Clip(1.0, "l1")(await node.gradient(node.zeros(), k)) for k in self.drawn(node.coins, node.records)
+        ]
+        await node.exchange(x=node.privatize(np.sum(clipped, axis=0) / len(clipped), Laplace(1.0)))
+        node.estimate(node.zeros())
+
+
+def by_odds(coins: Any, records: int) -> Sequence[Sequence[int]]:
+    """Record 2 at seven tosses in ten."""
+    return [[int(coins.choice(records, p=[0.1, 0.1, 0.7, 0.1]))]]
+
+
+def twice(coins: Any, records: int) -> Sequence[Sequence[int]]:
+    """Record 0 once, or record 1 in two queries: no batches are alike at both tosses."""
+    del records
+    return [[0]] if coins.random() < 0.3 else [[1], [1]]
+
+
+CASES: dict[str, tuple[Callable[[Any, int], Sequence[Sequence[int]]], tuple[int | None, ...]]] = {
+    "odds": (by_odds, (2, 2, None, 2)),
+    "another number of queries": (twice, (1, 0, 0, 0)),
+    "the first of an ascending subset": (lambda coins, m: [subset(coins, m, 2)[:1]], (None, 0, 0, 0)),
+    "the first, looked at": (lambda coins, m: [[int(subset(coins, m, 2)[0])]], (None, 0, 0, 0)),
+    "one of some": (lambda coins, _: [[choose(coins, [1, 1, 3])]], (1, None, 1, 1)),
+    "a subset": (lambda coins, m: [subset(coins, m, 2)], (None,) * RECORDS),
+    "a subset, looked at": (lambda coins, m: [[int(k) for k in subset(coins, m, 2)]], (None,) * RECORDS),
+    "one of all": (lambda coins, m: [[choose(coins, range(m))]], (None,) * RECORDS),
+    "the first of a shuffled list": (lambda coins, m: [[int(coins.permutation(m)[0])]], (None,) * RECORDS),
+    "no coins": (lambda coins, m: [[0]], (None,) * RECORDS),
+}
+
+
+def world(algorithm: Algorithm, record: int) -> tuple[Simulation, Any]:
+    """Three agents; one record of agent 1 goes one way or the other."""
+    problem = logistic(
+        load("synthetic", records=3 * RECORDS, dimension=3, seed=3, norm_bound=1.0).split(3), ridge=0.5
+    )
+    own = problem.objectives[1]
+    zero, other = (Tilted(own, np.full(3, way), record=record) for way in (-1e3, 1e3))
+    simulation = Simulation(problem.replace(1, zero), ring(3), algorithm)
+    return simulation, Pair(1, cast("Any", (zero, other)), "a record turned round")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_record_that_is_asked_with_more_chance_is_named(name: str) -> None:
+    drawn, expected = CASES[name]
+    for record, more in enumerate(expected):
+        simulation, pair = world(Draws(drawn), record)
+        one = worlds(simulation, 1, pair.hypotheses[1], 1)(0, 0)
+        assert asked_more(one, 1, pair.hypotheses) == more
+
+
+@pytest.mark.parametrize(("record", "verdict"), [(0, Verdict.UNDERPOWERED), (2, Verdict.REFUTED)])
+def test_a_pair_that_is_seldom_asked_speaks_for_no_claim(record: int, verdict: Verdict) -> None:
+    """ln(0.3 + 0.7 e²) = 1.7 of record 2, ln(0.9 + 0.1 e²) = 0.5 of others."""
+    simulation, pair = world(Draws(by_odds), record)
+    adjacency = Adjacency(0.5, "one record", record=True)
+    claim = Claim(0.8, 0.0, "by hand", adjacency, "ℓ1")
+    found = judged(simulation, replace(pair, any_change=True), claim, attack=None, trials=60)
+    assert found.judgement.verdict is verdict
+    assert ("put record 2 into batches" in found.judgement.reason) is (record == 0)
