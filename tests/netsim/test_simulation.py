@@ -381,5 +381,5 @@ class Leaves(Algorithm):
 
 
 def test_who_returned_too_early_is_named_where_others_wait():
-    with pytest.raises(DeadlockError, match=r"agent 0 has returned from run\(\); agent 1 waits for exchange 2 from"):
+    with pytest.raises(DeadlockError, match=r"agent 0 has returned from run\(\);\nagent 1 waits for exchange 2 from"):
         simulation(Leaves()).run()
