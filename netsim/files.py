@@ -2,6 +2,7 @@
 
 import errno
 import json
+import linecache
 import os
 import stat
 from collections.abc import Mapping
@@ -123,6 +124,12 @@ def decoded(raw: bytes) -> str:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ValueError(f"is no text in UTF-8 (line {line}, byte {raw[error.start]:#04x})") from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def text_of(file: str) -> str:
+    """The text of a file of code as it is now; "" where there is none."""
+    linecache.checkcache(file)
+    return "".join(linecache.getlines(file))
 
 
 def read_json(path: Path, most: int | None = None) -> object:

@@ -27,6 +27,7 @@ from netsim.algorithms.algorithm import Algorithm
 from netsim.arguments import check_types, expect
 from netsim.claims import Claim
 from netsim.errors import NetsimError, ProtocolError, ScenarioError, did_you_mean, near, what
+from netsim.files import text_of
 from netsim.node import Exchange, Node
 
 PACKAGE = Path(__file__).parent
@@ -377,7 +378,7 @@ def await_hint(error: BaseException) -> str:
     if own is None:
         return ""
     file, line = own[0].f_code.co_filename, own[1]
-    call = _forgotten_call("".join(linecache.getlines(file)), line)
+    call = _forgotten_call(text_of(file), line)
     at, called = (line, "what is used there") if call is None else (call.lineno, f"{ast.unparse(call.func)}(...)")
     return f"{Path(file).name}:{at}: is an `await` missing? {called} is a coroutine"
 
@@ -395,12 +396,6 @@ def _thrown_away(kind: type) -> list[tuple[str, str, int, str]]:
         for function in functions_of(code)
         for call in _bare_calls(function)
     ]
-
-
-def text_of(file: str) -> str:
-    """The text of a file as it is now; "" where there is none."""
-    linecache.checkcache(file)
-    return "".join(linecache.getlines(file))
 
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -104,7 +104,7 @@ def weight(batches: Batches, records: int, t: int, one: bool) -> float | None:
     return records * most / len(batch)
 
 
-def in_words(moved: Sequence[Moved], used: Mask) -> tuple[str, ...]:
+def sentences(moved: Sequence[Moved], used: Mask) -> tuple[str, ...]:
     """How many queries a record is in, where that is not all of them."""
     most, all_of_them = max(one.most for one in moved), int(np.count_nonzero(used))
     return () if most == all_of_them else (f"a record is in {most} of its {all_of_them} queries at most",)

@@ -53,11 +53,10 @@ from scipy import linalg
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.clips import Clips, stretch
-from attacks.audit.followed.reading import HISTORIES, Reading, reading
-from attacks.audit.followed.reading import in_words as lines_in_words
+from attacks.audit.followed.reading import HISTORIES, Reading, in_words, reading
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.made_up import SAME, drawn, moved_elsewhere
-from attacks.audit.moved import Batches, Moved, in_words, moved_queries, weight
+from attacks.audit.moved import Batches, moved_queries, sentences, weight
 from attacks.audit.verdict import Bound
 from attacks.audit.view_price import Order
 from attacks.probe.mapping import Map, Mapper
@@ -147,7 +146,8 @@ def _of_doors(
     used = np.any(first.vectors != 0, axis=0)
     limits = [one.limits(adjacency, order, convexity, used) for one in doors]
     highest = np.max([limit for limit, _ in limits], axis=0)
-    moved = first.moved(adjacency, used, np.any([one.shared for one in doors], axis=0))
+    shared = np.any([one.shared for one in doors], axis=0)
+    moved = list(moved_queries(first.batches, first.records, used, shared, adjacency.record))
     uppers = [one.farthest(first.vectors, highest, order) for one in moved]
     upper = max(uppers)
     worst = moved[uppers.index(upper)]
@@ -182,7 +182,7 @@ def _of_doors(
             rest,
             *dict.fromkeys(sentence for _, found in limits for sentence in found),
             *words,
-            *in_words(moved, used),
+            *sentences(moved, used),
         ),
         pure=order == 1,
         worst=f"agent {agent}{of_record}{first.dearest(highest, worst.any, order)}",
@@ -298,10 +298,6 @@ class _Door:
         if not same or not np.allclose(self.vectors, other.vectors, rtol=SAME, atol=0.0):
             raise AttackError("the map from answers to messages is not the same in all transcripts")
 
-    def moved(self, adjacency: Adjacency, used: Mask, shared: Mask) -> list[Moved]:
-        """`moved_queries`; `shared`: the queries at points that other answers move, in any transcript."""
-        return list(moved_queries(self.batches, self.records, used, shared, adjacency.record))
-
     def dearest(self, limits: Array, some: Mask, order: Order) -> str:
         """The query that counts most of these, in words; nothing where it is the only one."""
         moved = np.abs(self.vectors * np.where(some, limits, 0.0))
@@ -400,7 +396,7 @@ def _check_followed(followed: Reading) -> None:
     if followed.failed:
         raise AttackError(f"its code cannot be followed at {followed.failed}")
     if followed.read:
-        raise AttackError(f"its code decides by what is private or was seen: {lines_in_words(followed.read)}")
+        raise AttackError(f"its code decides by what is private or was seen: {in_words(followed.read)}")
     if followed.bent:
         raise AttackError(followed.bent)
 

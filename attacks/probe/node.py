@@ -94,8 +94,7 @@ class Pass:
     whether one is in such a release; `carriers` the observed fields that each
     release was put in verbatim (only where the pass looks for them); `gaps` the values that were received and not
     observed. `chancy`: whether anything happened by chance; `chosen`: messages whose receiver coins chose, the first
-    one to the same receiver, and among whom they chose; `batches`: the records of each query that was for some only,
-    places in a subset where private coins choose them and nobody looks, None where that is of no one subset;
+    one to the same receiver, and among whom they chose; `batches`: the records of each query that was for some only;
     `overran`: whether the code goes on to send where the record ends; `sent`: a recorded agent's messages, in order,
     and of each the activation and the pace at which it was ready: what queries and arrivals it waited for.
     """

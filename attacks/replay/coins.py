@@ -379,8 +379,8 @@ class Drawn(NamedTuple):
 
 
 class Unseen:
-    """One of some options that nobody has looked at yet: `tossed` as soon as somebody does. `drawn`: which one of a
-    history it is, where that is known."""
+    """One of some options that nobody has looked at yet: `tossed` as soon as somebody does, but for what was seen
+    (`settle`). `drawn`: which one of a history it is, where that is known."""
 
     def __init__(
         self,

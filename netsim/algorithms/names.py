@@ -6,7 +6,6 @@ of the same type, such as `horizon: int = 10`.
 
 import ast
 import inspect
-import linecache
 from collections.abc import Iterator
 from dataclasses import Field
 from functools import cache, cached_property
@@ -15,6 +14,7 @@ from typing import Any, get_type_hints
 
 from netsim.arguments import expect
 from netsim.errors import ScenarioError, together
+from netsim.files import text_of
 
 
 @cache
@@ -69,7 +69,7 @@ def _written(kind: type, name: str) -> tuple[str | None, int | None]:
         files = [value.__code__.co_filename for value in vars(one).values() if inspect.isfunction(value)]
         file = next((file for file in files if not file.startswith("<string>")), "")
         try:
-            body = ast.parse("".join(linecache.getlines(file))).body
+            body = ast.parse(text_of(file)).body
         except SyntaxError:
             body = []
         if not body:

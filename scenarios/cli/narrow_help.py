@@ -2,7 +2,7 @@
 name, nothing cut."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from rich.padding import Padding
 from rich.text import Text
@@ -13,7 +13,18 @@ WIDE = 70
 """Letters in a line that the help in columns takes, at least."""
 
 
-def print_help(command: Any, ctx: Any) -> None:
+class NarrowHelp:
+    """A command, or a group of them, with such a help where the terminal is narrow."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print it; in columns where there is room."""
+        if console.width < WIDE:
+            _print_help(self, ctx)
+        else:
+            cast("Any", super()).format_help(ctx, formatter)
+
+
+def _print_help(command: Any, ctx: Any) -> None:
     """The same parts as in a wide help, in the same order."""
     _say(f"Usage: {ctx.command_path} {' '.join(command.collect_usage_pieces(ctx))}")
     for paragraph in (command.help or "").split("\n\n"):

@@ -25,10 +25,9 @@ from typer.core import TyperCommand, TyperGroup
 from netsim.errors import ScenarioError
 from netsim.files import path_of
 from netsim.memory import check_jobs, limited
-from scenarios.cli import narrow_help
-from scenarios.cli.prints import prints_apart
+from scenarios.cli.narrow_help import NarrowHelp
 from scenarios.files.folders import MANIFEST
-from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, console, fail, problems, write_document
+from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, fail, prints_apart, problems, write_document
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -46,7 +45,7 @@ _USAGE: type[Exception] = typer.BadParameter.__mro__[1]
 """The error of a missing argument, an unknown option or a value of a wrong type, whichever click typer has."""
 
 
-class _Group(TyperGroup):
+class _Group(NarrowHelp, TyperGroup):
     """All commands. With `--json` a mistake of usage is also a document on the standard output, like every other
     error; the message for people and the exit status (2) stay as they are."""
 
@@ -62,13 +61,6 @@ class _Group(TyperGroup):
             if not ctx.meta["netsim.words"]:  # nothing was asked for: the error is the help
                 raise
             _misused(error, ctx)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The help, on a narrow terminal with each text below its name."""
-        if console.width < narrow_help.WIDE:
-            narrow_help.print_help(self, ctx)
-        else:
-            super().format_help(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -108,15 +100,8 @@ def _misused(error: Exception, ctx: Any) -> NoReturn:
     raise typer.Exit(WRONG_INPUT)
 
 
-class _Command(TyperCommand):
+class _Command(NarrowHelp, TyperCommand):
     """One command. What no file can be called is an error of the option that has it, before anything else is done."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The help, on a narrow terminal with each text below its name."""
-        if console.width < narrow_help.WIDE:
-            narrow_help.print_help(self, ctx)
-        else:
-            super().format_help(ctx, formatter)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The arguments in capitals, as in the help below it and in the docs."""

@@ -266,11 +266,11 @@ def _harder(results: Results, entry: AlgorithmResult, audit: AuditResult) -> lis
     if coins is not None and coins.unlisted and audit.claim.coins == "secret":  # no number of runs lists them
         if "histories" not in coins.unlisted:
             return [_KNOWN]
-        few, fewer = " or rounds", _rounds(results, entry, min(2, audit.activations - 1))
         listed = f"so that the histories of its private coins can be listed ({HISTORIES:,} at most)"
         if audit.activations < 2:
-            few = fewer = ""
-        return [_Step(f"Audit fewer records{few}, {listed}", fewer), _KNOWN]
+            return [_Step(f"Audit fewer records, {listed}"), _KNOWN]
+        fewer = _rounds(results, entry, min(2, audit.activations - 1))
+        return [_Step(f"Audit fewer records or rounds, {listed}", fewer), _KNOWN]
     if audit.search is not None and audit.search.unbounded:  # nor bounds a change
         return []
     if 4 * audit.trials <= _TRIALS:

@@ -26,7 +26,8 @@ import numpy as np
 
 from attacks.audit.followed import questions
 from attacks.replay.recorded import RecordedNode
-from netsim.own import PACKAGE, is_own, text_of
+from netsim.files import text_of
+from netsim.own import PACKAGE, is_own
 
 _PORT = RecordedNode.run_to_the_end.__code__
 _CAUGHT = (
