@@ -110,20 +110,19 @@ def obstacle(simulation: _Setup) -> str | None:
     found = next((why for holds, why in reasons if holds), None)
     if found is None and simulation.backend == "torch":
         found = torch_obstacle(simulation.problem.distinct)
-    return found or next((why for law in (network.links, *network.link_laws.values()) if (why := _lacks(law))), None)
+    return found or _lacks((network.links, *network.link_laws.values()))
 
 
-def _lacks(law: LinkLaw) -> str | None:
-    """Why a message on such a link may be missing, or more than one."""
-    if law.losses is not None:
-        return "links lose packets"
-    if law.outages is not None:
-        return "links go down"
-    if law.reliable:
-        return "links acknowledge packets"
-    if law.duplication > 0:
-        return "links repeat packets"
-    return None if law.buffer is None else "links have buffers"
+def _lacks(laws: Sequence[LinkLaw]) -> str | None:
+    """Why a message on one of these links may be missing, or more than one."""
+    reasons = (
+        ([law.losses is not None for law in laws if law.loss != 0], "links lose packets"),
+        ([law.outages is not None for law in laws], "links go down"),
+        ([law.reliable for law in laws], "links acknowledge packets"),
+        ([law.duplication > 0 for law in laws], "links repeat packets"),
+        ([law.buffer is not None for law in laws], "links have buffers"),
+    )
+    return next((why for which, why in reasons if any(which)), None)
 
 
 class _Nobody:

@@ -160,14 +160,22 @@ class Moments:
     # ── order ───────────────────────────────────────────────────────────────────────────────────────────
     def order(self, rows: Rows) -> Whole:
         """The places of rows in the order in which they happened."""
-        known, born = self._number, rows.born
         if self._instant:
-            return np.lexsort((rows.after, rows.place, known[rows.parent], born))
-        late = rows.phase >= 0
+            return np.lexsort((rows.after, rows.place, self._number[rows.parent], rows.born))
+        order = np.argsort(rows.time, kind="stable")
+        time = rows.time[order]
+        alike = time[1:] == time[:-1]
+        if alike.any():  # only what happens at one time needs more than its time
+            tied = np.append(alike, False) | np.append(False, alike)
+            some = order[tied]
+            order[tied] = some[self._tied(_chosen(rows, some))]
+        return order
+
+    def _tied(self, rows: Rows) -> Whole:
+        known, late = self._number, rows.phase >= 0
         timer = np.where(late, rows.phase, 0)
         phase, since = np.where(late, known[self._all.parent[timer]], -1), np.where(late, self._all.born[timer], -1)
-        keys = rows.after, rows.place, born, known[rows.parent], rows.kind, since, phase, rows.time
-        return np.lexsort(keys)
+        return np.lexsort((rows.after, rows.place, rows.born, known[rows.parent], rows.kind, since, phase, rows.time))
 
     def _rows(self, moments: Whole, after: Whole) -> Rows:
         a = self._all
@@ -203,9 +211,10 @@ class StackedLinks:
         self.places: Whole = self.back - self.starts[self.senders]
         """The receiver's place among the sender's neighbors."""
         shape = len(self.senders)
-        self.tags: Whole = np.broadcast_to(np.array([TAG_BYTES * law.tagged for law in laws]), shape)
-        """What authentication adds to a packet, in bytes."""
         self.sealed = np.broadcast_to(np.array([law.encrypted for law in laws]), shape)
+        signed = np.broadcast_to(np.array([law.authenticated for law in laws]), shape)
+        self.tags: Whole = TAG_BYTES * (self.sealed | signed)
+        """What authentication adds to a packet, in bytes."""
 
     def of(self, edges: Sequence[tuple[int, int]]) -> Whole:
         """The places of directed links (sender, receiver) among all."""
@@ -235,7 +244,8 @@ def laws_of(topology: Topology, network: NetworkSettings) -> list[LinkLaw]:
     if not network.link_laws:
         return [network.links]
     senders, receivers = _ends(topology)
-    return [network.link_law(edge) for edge in zip(senders.tolist(), receivers.tolist(), strict=True)]
+    own, usual = network.link_laws, network.links
+    return [own.get(edge, usual) for edge in zip(senders.tolist(), receivers.tolist(), strict=True)]
 
 
 class Travel:
