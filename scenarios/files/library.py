@@ -213,7 +213,8 @@ def read_fields(text: str, file: str, form: str) -> Any:
     if tree is None:
         raise ScenarioError("file", file, "the file is empty", form, file, 1)
     if not isinstance(tree, Mapping):
-        hint = " (the hyphens make it a list)" if isinstance(tree, list) else ""
+        marks = "hyphens" if re.search(r"^ *-( |$)", text, re.MULTILINE) else "brackets"
+        hint = f" (the {marks} make it a list)" if isinstance(tree, list) else ""
         raise ScenarioError("file", plain(tree), f"a mapping of fields is needed{hint}", form, file, 1)
     return cast("Any", tree)
 
