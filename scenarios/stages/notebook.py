@@ -3,7 +3,6 @@ options change; and figures of the page for a run, an audit, or results."""
 
 import json
 import math
-import re
 import shlex
 import sys
 from collections.abc import Generator, Mapping
@@ -184,7 +183,7 @@ def audit_own(
     console = Console(file=sys.stderr, force_jupyter=False)
     bars = Bars(console, lines=long, breaks_silence=True) if progress else nullcontext(Silent())
     named = divergence_named(simulation, experiment.pair)
-    with _options_as_texts(), named, bars as shown, unending_named(shown, simulation.algorithm):
+    with _settings_as_texts(), named, bars as shown, unending_named(shown, simulation.algorithm):
         if long:
             shown.say("Only chance ends it." if math.isnan(seconds) else f"About {duration(seconds)} on one core.")
         pair, search = pair_for(experiment, subject, stated, activations, shown)
@@ -201,13 +200,14 @@ def audit_own(
 
 
 @contextmanager
-def _options_as_texts() -> Generator[None]:
-    """Options of the command line that a refusal advises become the texts that `netsim.audit` takes."""
+def _settings_as_texts() -> Generator[None]:
+    """Settings that a refusal advises are texts, as `netsim.audit` takes them."""
     try:
         yield
     except PrivacyError as error:
-        texts = re.sub(r"-o ('[^']*'|[^\s;,)]+)", lambda one: repr(one[1].strip("'")), str(error))
-        error.args = (re.sub(r"(?<=') (?=')", ", ", texts),)
+        reason, *remedy = error.args
+        if remedy:
+            error.args = (f"{reason}: {', '.join(map(repr, remedy))}",)
         raise
 
 
