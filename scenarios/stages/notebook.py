@@ -19,6 +19,7 @@ from rich.console import Console
 
 from attacks.audit.verdict import BROKEN
 from netsim.algorithms import Algorithm
+from netsim.arguments import expect
 from netsim.arrays import unknown
 from netsim.errors import PrivacyError, ScenarioError, meant, what
 from netsim.memory import check_jobs
@@ -149,7 +150,13 @@ def audit_own(
     if not (_number(epsilon) or epsilon is None) or not _number(delta):
         allowed = "ε, or (ε, δ), of a whole run, such as 1.0 or (1.0, 1e-5); none: what its claim() says; FIELD=VALUE"
         raise ScenarioError("claim", claim, "not a claim", allowed)
+    if not (epsilon is None or epsilon >= 0) or not 0 <= delta <= 1:
+        raise ScenarioError("claim", claim, "out of range", "ε >= 0, and δ from 0 to 1")
+    for one in (one for one in options if _number(one) and 0 <= float(one) < 1):
+        allowed = f"({epsilon}, {one}) as the second argument"
+        raise ScenarioError("options", one, "is a number: δ is part of the claim", allowed)
     check_jobs(jobs)
+    expect(progress, "progress", bool)
     name = type(algorithm).__name__
     stand_in = {"kind": "gradient_tracking", "name": name, "rounds": 1}  # gives the world; the code is `algorithm`
     sizes = {"trials": trials, "confidence": confidence}
