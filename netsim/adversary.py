@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol, Supp
 
 from annotated_types import MinLen
 
-from netsim.arguments import check_types
+from netsim.arguments import check_types, named
 from netsim.arrays import Array
 from netsim.bounds import Checked, Index, NonNegative, Probability, Share
 from netsim.codecs import FLOAT64, Codec
@@ -168,6 +168,7 @@ def _known(agents: Sequence[int], field: str, topology: Topology) -> frozenset[i
     return frozenset(agents)
 
 
+@named
 @dataclass(frozen=True)
 class Adversary:
     """An eavesdropper outside the network, or agents that are honest but curious, or both.

@@ -52,6 +52,8 @@ EXAMPLES = {
     "Wiretaps": "Around((0,)) of netsim.adversary",
 }
 """How a value of a type is written, by the type's name."""
+SEVERAL = {"Dataset": 'load("digits").split(5)'}
+"""The same of a tuple of such values, where one function makes it."""
 _PLAIN: dict[object, tuple[tuple[type, ...], str]] = {
     bool: ((bool, np.bool_), "True or False"),
     int: ((int, Integral), "an integer"),
@@ -107,6 +109,23 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def named(kind: type[R]) -> type[R]:
+    """The class, a dataclass, which raises a `ScenarioError` for an argument of a name that it does not have."""
+    made = kind.__init__
+
+    @wraps(made)
+    def construct(self: R, *args: object, **kwargs: object) -> None:
+        try:
+            made(self, *args, **kwargs)
+        except TypeError:
+            if wrong := [one for name, value in kwargs.items() for one in _no_argument(kind, name, value)]:
+                raise together(wrong) from None
+            raise
+
+    cast("Any", kind).__init__ = construct
+    return kind
+
+
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -116,12 +135,22 @@ def _no_argument(function: Callable[..., object], name: str, value: object) -> l
     known = [one for one, of in parameters.items() if of.kind not in (*_MANY, inspect.Parameter.POSITIONAL_ONLY)]
     if name in known:
         return []
+    known = [one for one in known if one != "self"]
     label = getattr(function, "__name__", "")
     if name in parameters:
         several = cast("Sequence[object]", value) if _is_list(value) else [value]
         return [ScenarioError(name, value, "no name", f"{label}(…, {', '.join(map(repr, several))}): without a name")]
     several = [f"*{one}" for one, of in parameters.items() if of.kind is of.VAR_POSITIONAL]
-    return [ScenarioError(name, value, f"no argument of {label}{meant(name, known)}", ", ".join([*known, *several]))]
+    hint = meant(name, known) or _one_further_in(function, name)
+    return [ScenarioError(name, value, f"no argument of {label}{hint}", ", ".join([*known, *several]))]
+
+
+def _one_further_in(function: Callable[..., object], name: str) -> str:
+    """A question that offers the argument of whose class a name is a field."""
+    for argument, kind in _hints(function).items():
+        if isinstance(kind, type) and is_dataclass(kind) and name in {one.name for one in fields(kind)}:
+            return f"; did you mean {argument}={kind.__name__}({name}=…)?"
+    return ""
 
 
 def expect(value: object, field: str, hint: Any) -> None:
@@ -295,7 +324,9 @@ def _wanted(form: Any) -> str:
         several = origin is not tuple or inner[-1] is Ellipsis
         example = EXAMPLES.get(getattr(inner[0], "__name__", ""), "")
         text = f"{_short(inner[0])}, …" if several else ", ".join(map(_short, inner))
-        return f"a tuple ({text})" + (f", such as ({example.partition(' of ')[0]},)" if several and example else "")
+        example = f"({example.partition(' of ')[0]},)" if several and example else ""
+        example = SEVERAL.get(getattr(inner[0], "__name__", ""), example)
+        return f"a tuple ({text})" + (f", such as {example}" if example else "")
     if Callable in (origin, form):
         return "a function"
     if origin is np.ndarray:

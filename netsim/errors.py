@@ -260,7 +260,14 @@ class ProtocolError(SimulationError):
 
 
 class PrivacyError(NetsimError):
-    """A mechanism, a claim or an audit cannot give what was requested."""
+    """A mechanism, a claim or an audit cannot give what was requested.
+
+    Its arguments are the reason and, where other settings of a scenario are a remedy, each of these as FIELD=VALUE.
+    """
+
+    def __str__(self) -> str:
+        reason, *remedy = self.args or ("",)
+        return pythons(f"{reason}: {' '.join(f'-o {one}' for one in remedy)}" if remedy else str(reason))
 
 
 class AttackError(NetsimError):

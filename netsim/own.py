@@ -26,7 +26,7 @@ import numpy as np
 from netsim.algorithms.algorithm import Algorithm
 from netsim.arguments import check_types, expect
 from netsim.claims import Claim
-from netsim.errors import NetsimError, ProtocolError, ScenarioError, did_you_mean, near, what
+from netsim.errors import NetsimError, ProtocolError, ScenarioError, SimulationError, did_you_mean, near, what
 from netsim.files import text_of
 from netsim.node import Exchange, Node
 
@@ -217,7 +217,8 @@ def explained(error: BaseException, port: type) -> BaseException:
     """An error of an agent's code in a run, with what explains it: its own line, and where an `await` is missing.
 
     An error that comes from within the `port`, or from how it was called, is a `ProtocolError` that says what it was
-    called with. Any other error of the code's own is the same, with its traceback.
+    called with; a `ScenarioError` that code of somebody's own brought about is a `SimulationError`, for time has
+    started. Any other error of the code's own is the same, with its traceback.
     """
     steps = _steps(error)
     last = max((k for k, one in enumerate(steps) if is_own(one[0].f_code.co_filename)), default=None)
@@ -236,14 +237,25 @@ def explained(error: BaseException, port: type) -> BaseException:
         hint = f"{_place(own)}: an `await` too many? Only {', '.join(sorted(OFFERED))} are awaited"
     if isinstance(error, ValueError) and "read-only" in str(error):
         hint = f"{_place(own)}: what was sent, received or privatized stays as it is: x = x + 1 is a new array"
-    if isinstance(error, ScenarioError) and error.file is None and not error.others and not hint:
-        error.file, error.line = Path(own[0].f_code.co_filename).name, own[1]
-    elif isinstance(error, NetsimError) and _place(own) not in str(error) and not hint:
+    if isinstance(error, FrozenInstanceError) and not call:
+        hint = f"{_place(own)}: an algorithm is fixed, and is all agents'; what one agent keeps is a variable in run"
+    if isinstance(error, ScenarioError):
+        if error.file is None and not error.others and not hint:
+            error.file, error.line = Path(own[0].f_code.co_filename).name, own[1]
+        return _in_time(error, hint, of_port=call is not None)
+    if isinstance(error, NetsimError) and _place(own) not in str(error) and not hint:
         source = linecache.getline(own[0].f_code.co_filename, own[1]).strip()
         error.add_note(f"In your code: {_place(own)}, in {own[0].f_code.co_name}: {source}")
     if hint:
         error.add_note(hint)
     return error
+
+
+def _in_time(error: ScenarioError, hint: str, *, of_port: bool) -> SimulationError:
+    """A mistake of an agent's code as an error of the run."""
+    found: SimulationError = (ProtocolError if of_port else SimulationError)(str(error))
+    found.__notes__ = [*getattr(error, "__notes__", []), *([hint] if hint else [])]
+    return found.with_traceback(error.__traceback__)
 
 
 def own_line(frame: FrameType | None) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from netsim.adversary import Edge
 from netsim.algorithms import Algorithm
-from netsim.arguments import check_types
+from netsim.arguments import check_types, named
 from netsim.arrays import whole
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError
@@ -20,6 +20,7 @@ from netsim.topology import Topology
 from netsim.transcript.message import HEADER_BYTES
 
 
+@named
 @dataclass(frozen=True)
 class NetworkSettings:
     """What carries messages between agents. Public, but for `active_adversaries`.
@@ -121,6 +122,7 @@ class NetworkSettings:
         raise ScenarioError(field, "alter", problem, f"drop, delay or replay; or {other}")
 
 
+@named
 @dataclass(frozen=True)
 class Timing:
     """When agents act, in virtual seconds. The laws are public."""
@@ -162,6 +164,7 @@ class Timing:
         _check_agents("downtimes", self.downtimes, topology)
 
 
+@named
 @dataclass(frozen=True)
 class Recording:
     """What a run keeps; it changes nothing of what happens."""

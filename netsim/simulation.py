@@ -15,7 +15,7 @@ from netsim import clock
 from netsim.adversary import Adversary, AdversaryView, InsiderState, PublicKnowledge, Query, Tap, Views
 from netsim.algorithms import Algorithm, Setting
 from netsim.algorithms.algorithm import Stopping
-from netsim.arguments import check_types, expect
+from netsim.arguments import check_types, expect, named
 from netsim.arrays import Array, PerAgent, unknown
 from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.clock import VirtualEnvironment, VirtualLoop
@@ -538,6 +538,7 @@ def _stacked(simulation: "Simulation") -> Run:
     )
 
 
+@named
 @dataclass(frozen=True)
 class Simulation:
     """One run to be: everything public or private that it needs, and nothing that happens yet.
@@ -589,8 +590,8 @@ class Simulation:
     def __post_init__(self) -> None:
         check_types(self)
         if self.problem.agents != self.topology.agents:
-            wanted = f"{self.topology.agents} objectives"
-            raise ScenarioError("problem", self.problem.agents, "as many objectives as agents", wanted)
+            wanted = f"{self.topology.agents} objectives, or a topology of {self.problem.agents}"
+            raise ScenarioError("problem", self.problem.agents, "not an objective for each agent", wanted)
         for name, least in (("replicas", 1), ("seed", 0), ("chunk", 0), ("tosses", 0)):
             value = int(getattr(self, name))
             object.__setattr__(self, name, value)  # it may be NumPy's
@@ -674,6 +675,7 @@ class Simulation:
                 return claimed(self.algorithm, "claim", adjacency, setting, delta)
             return claimed(self.algorithm, "claim_from", standpoint, adjacency, setting, delta)
 
+        expect(adjacency, "adjacency", Adjacency)
         setting = self.setting(releases).loosened(adjacency.bending)
         claim = claim_at(setting)
         if claim is None:

@@ -62,7 +62,7 @@ def load(source: str | Path, *options: str) -> "Scenario":
     from scenarios.files.library import as_arguments
     from scenarios.schema.load import load_scenario, parse
 
-    with as_arguments():
+    with as_arguments({f"settings[{k}]": f"options[{k}]" for k in range(len(options))}):
         if isinstance(source, str) and "\n" in source:
             return parse(source, "<text>", options).scenario
         return load_scenario(source, options).scenario

@@ -10,6 +10,7 @@ objective does is the problem's. Reading the computer's clock or its environment
 import dis
 import pickle
 import random
+import re
 import sys
 import threading
 from collections import Counter
@@ -82,7 +83,7 @@ def nothing_kept(algorithm: Algorithm) -> Generator[None]:
     changed = [name for name, value in kept(algorithm).items() if before.get(name, value) != value]
     if changed:
         own = f"{type(algorithm).__name__}'s code"
-        raise _refused([f"{own} changes {name}, which outlives a run" for name in changed])
+        raise _refused([f"{own} changes {_as_read(name)}, which outlives a run" for name in changed])
 
 
 def nothing_of_data_kept(algorithm: Algorithm, run: Callable[[int], object]) -> None:
@@ -112,7 +113,7 @@ def nothing_of_data_kept(algorithm: Algorithm, run: Callable[[int], object]) -> 
             changed = [one for one in first.keys() | second if first.get(one) != second.get(one)]
             if changed:
                 what = name if name in changed else min(changed)
-                own = f"{type(algorithm).__name__}'s code keeps {what} from one run to the next"
+                own = f"{type(algorithm).__name__}'s code keeps {_as_read(what)} from one run to the next"
                 raise _refused([f"{own}, which depends on private data or on noise"])
 
 
@@ -133,7 +134,7 @@ def unlike_itself(algorithm: Algorithm, replayed: Callable[[], Replayed]) -> str
     one, other = apart if apart[0] is not None else apart[::-1]
     assert one is not None
     line = lines.get(one.place, "")
-    found = f"; a replay changes {', '.join(changed)}" if changed else _culprits(algorithm)
+    found = f"; a replay changes {', '.join(map(_as_read, changed))}" if changed else _culprits(algorithm)
     return (
         f"the first that differs is {one.beside(other)}{f' ({line})' if line else ''}. Usual causes: randomness that "
         "is not its node's (use node.privatize, node.coins), the time, and what the code keeps between runs"
@@ -237,6 +238,15 @@ def _generators() -> dict[str, bytes]:
     """State of the random numbers that everybody shares."""
     states = {"random": random.getstate(), "numpy.random": np.random.get_state()}  # noqa: NPY002
     return {f"the generator of the module {name}": pickle.dumps(state) for name, state in states.items()}
+
+
+def _as_read(place: str) -> str:
+    """The name of a place with the file of a module that was loaded under a name of its own: own.py: KEPT."""
+    for name in re.findall(r"\w+(?=\.)", place):
+        file = Path(getattr(sys.modules.get(name), "__file__", None) or "")
+        if file.stem and name.startswith(f"{file.stem}_"):
+            place = place.replace(f"{name}.", f"{file.name}: ")
+    return place
 
 
 def _refused(found: list[str]) -> PrivacyError:

@@ -30,15 +30,17 @@ def _hidden(kind: type, base: type) -> Iterator[ScenarioError]:
         own, field = inspect.getattr_static(kind, name), fields.get(name)
         if name.startswith("__") or (own is there and field is None):
             continue
+        instead = "another name"
         if isinstance(there, property):
-            problem = _in_place_of_property(there, own, name)
+            problem, values = _in_place_of_property(there, own, name)
+            instead = f"{values}, or {instead}" if values and not inspect.isfunction(own) else instead
         else:
             problem = inspect.isfunction(there) and (field is not None or not callable(getattr(kind, name)))
             problem = "()" if problem else None
         if problem is not None:
             wrong = isinstance(there, property) and inspect.isfunction(own)
             why = f"hides {base.__name__}.{name}{problem}"
-            allowed = "@property above it" if wrong else "another name"
+            allowed = "@property above it" if wrong else instead
             if isinstance(own, property) and own is not there:
                 own, allowed = f"@property {name}", f"def {name}(…), without @property"
             value = own if field is None or own is not there else field.type
@@ -46,18 +48,18 @@ def _hidden(kind: type, base: type) -> Iterator[ScenarioError]:
             yield ScenarioError(f"{kind.__name__}.{name}", value, why, allowed, *_written(kind, name))
 
 
-def _in_place_of_property(there: property, own: object, name: str) -> str | None:
-    """Why a class's own attribute, or field, cannot stand for a property; None where it can."""
+def _in_place_of_property(there: property, own: object, name: str) -> tuple[str | None, str]:
+    """Why a class's own attribute, or field, cannot stand for a property, and what can; None where it can."""
     if own is there:
-        return ", a property, and has no default"
+        return ", a property, and has no default", "a default"
     if isinstance(own, property | cached_property):
-        return None
+        return None, ""
     hint = get_type_hints(there.fget)["return"]
     try:
         expect(own, name, hint)
     except ScenarioError as error:
-        return f", a property that is {error.allowed}"
-    return None
+        return f", a property that is {error.allowed}", error.allowed
+    return None, ""
 
 
 def _written(kind: type, name: str) -> tuple[str | None, int | None]:

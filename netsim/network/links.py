@@ -8,12 +8,14 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from netsim.arguments import named
 from netsim.bounds import Index, NonNegative, Positive, Share
 from netsim.errors import ScenarioError
 from netsim.network.laws import Bernoulli, ConstantDelay, DelayLaw, LossLaw, Outages
 from netsim.transcript.message import HEADER_BYTES, Message
 
 
+@named
 @dataclass(frozen=True)
 class LinkLaw:
     """Everything a link is: how long, how lossy, how wide, and what its ends make of it.

@@ -220,7 +220,7 @@ def erdos_renyi(
     if links is not None:
         return _with_links(agents, links, seed, weights)
     if probability is None or not 0 < probability <= 1:
-        raise ScenarioError("probability", probability, "an edge probability", "0 < probability <= 1")
+        raise ScenarioError("probability", probability, "no probability of an edge", "0 < probability <= 1")
     _affordable("probability", probability, probability * agents * (agents - 1) / 2)
     draw = _every_pair if agents < _EVERY_PAIR else _skipping
     graph = linked(agents, *draw(agents, probability, random.Random(_seed(seed))))

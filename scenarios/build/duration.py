@@ -105,12 +105,14 @@ def check_problem(scenario: Scenario, agents: int, records: int, dimension: int)
         return  # products with the Hessian alone
     kept = agents if spec.kind in _SPECTRAL else 0
     count = NUMBER * dimension**2 * (4 + kept)
-    field = "problem.data.dimension" if hasattr(spec.data, "dimension") else "problem.data"
-    check_memory(count, field, dimension, "fewer coordinates")
+    names = ("dimension", "path", "name")  # the field that has most to do with it
+    part, value = next((name, one) for name in names if (one := getattr(spec.data, name, None)) is not None)
+    field, fewer = f"problem.data.{part}", f"fewer coordinates than {dimension:,}"
+    check_memory(count, field, value, fewer)
     seconds = (25 * dimension**3 * (1 + kept) + 10 * min(records, dimension) ** 2 * max(records, dimension)) / FLOPS
     if seconds > LONGEST:
         why = f"its Hessians take about {duration(seconds)} before anything runs"
-        raise ScenarioError(field, dimension, why, f"at most {duration(LONGEST)}: fewer coordinates")
+        raise ScenarioError(field, value, why, f"at most {duration(LONGEST)}: {fewer}")
 
 
 def audit_cost(simulation: Simulation, spec: AuditSpec) -> Cost:

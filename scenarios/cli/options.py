@@ -22,7 +22,7 @@ import typer
 from rich import markup
 from typer.core import TyperCommand, TyperGroup
 
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, near
 from netsim.files import path_of
 from netsim.memory import check_jobs, limited
 from scenarios.cli.narrow_help import NarrowHelp
@@ -86,7 +86,7 @@ def _misused(error: Exception, ctx: Any) -> NoReturn:
             mistake.param_hint = field  # in capitals, as everywhere
     message = str(mistake.message).replace("Value error, ", "")
     hint = _near(str(mistake.message)) or _whole(message, parameter, ctx.meta["netsim.words"])
-    hint = hint or _as_setting(error)
+    hint = hint or _as_option(mistake) or _as_setting(error)
     hint = hint or (_in_parts(ctx.meta["netsim.words"]) if "extra argument" in message else "")
     mistake.message = _no_number(message, parameter, ctx.meta["netsim.words"]) + hint
     why = str(mistake.format_message())
@@ -161,6 +161,15 @@ def _near(message: str) -> str:
     written = value.removeprefix("Value error, ").strip("'").lower()
     found = get_close_matches(written, re.findall(r"'(.*?)'", listed), n=1)
     return f" Did you mean {found[0]!r}?" if apart and found else ""
+
+
+def _as_option(mistake: Any) -> str:
+    """The options of a command that an unknown one is a slip of the pen from, the nearest first."""
+    options: Sequence[str] = getattr(mistake, "possibilities", None) or ()
+    if found := near(str(getattr(mistake, "option_name", "")), options):
+        mistake.possibilities = None
+        return f". Did you mean {' or '.join(found)}?"
+    return ""
 
 
 def _as_setting(error: Exception) -> str:

@@ -213,7 +213,8 @@ def read_fields(text: str, file: str, form: str) -> Any:
     if tree is None:
         raise ScenarioError("file", file, "the file is empty", form, file, 1)
     if not isinstance(tree, Mapping):
-        hint = " (the hyphens make it a list)" if isinstance(tree, list) else ""
+        marks = "hyphens" if re.search(r"^ *-( |$)", text, re.MULTILINE) else "brackets"
+        hint = f" (the {marks} make it a list)" if isinstance(tree, list) else ""
         raise ScenarioError("file", plain(tree), f"a mapping of fields is needed{hint}", form, file, 1)
     return cast("Any", tree)
 
@@ -305,6 +306,9 @@ def setting_of(text: str, form: str = "FIELD=VALUE, such as links.loss=0.2") -> 
     """
     if not isinstance(cast("object", text), str):
         raise ScenarioError("-o", text, what(text), f"a text {form}")
+    if text.startswith("-") and "=" in text:
+        meant = re.sub(r"^-+\w+[ =]", "", text)
+        raise ScenarioError("-o", text, f"an option of the command line; did you mean {meant!r}?", form)
     path, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not path:
         why = "no setting; a folder is --out" if "/" in text else "no setting"

@@ -196,7 +196,8 @@ class _Mistakes:
             return f"not of the form of a name{hint}", BOUNDS[kind].format(**context)
         if kind in BOUNDS:
             allowed = self._range_at(keys, context) or BOUNDS[kind].format(**context)
-            return f"out of range{_of_hundred(value, context, allowed)}", allowed.replace("1 entries", "one entry")
+            problem = f"out of range{_of_hundred(value, context, allowed)}"
+            return problem, allowed.replace("1 entries", "one entry") + self._of_another_kind(keys)
         if kind == "int_from_float":
             return of_the_wrong_type(value, "a whole number"), "a whole number"
         if kind.endswith(("_type", "_parsing")):
@@ -216,6 +217,18 @@ class _Mistakes:
             kind_of = "text" if isinstance(value, str) else "a number"
             return (f"wrong type: {kind_of}{hint}" if hint else of_the_wrong_type(value, wanted)), allowed
         return str(error["msg"]).removeprefix("Value error, "), str(context.get("allowed", ""))
+
+    def _of_another_kind(self, keys: Sequence[Key]) -> str:
+        """Some forms, by the words that tell them apart, that take the mapping around a value as it is otherwise."""
+        there, own = plain(_at(self.tree, keys[:-1])), self._models_at(keys[:-1])
+        found, tag = list[str](), None
+        for model in self._models_at(keys[:-1], tagged=False) if isinstance(there, Mapping) else ():
+            tag = tag_field(model)
+            for word in literals(model, tag)[:1] if tag and model not in own else ():
+                with suppress(ValidationError):
+                    model.model_validate({**cast("Tree", there), tag: word})
+                    found.append(str(word))
+        return f"; or {tag}: {' or '.join(found[:3])}" if found else ""
 
     def _tags_at(self, keys: Sequence[Key]) -> list[str]:
         """The words of a field that tells the forms of a mapping apart, where its word is none of them; else none."""
@@ -589,10 +602,22 @@ def _of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseM
             return f"; did you mean {{{', '.join([f'{tag}: {value.lower()}', *(f'{one}: …' for one in needed)])}}}?"
         number = isinstance(value, int | float) and not isinstance(value, bool) and len(needed) == 1
         if tag and number and "float" in str(model.model_fields[needed[0]].annotation):
-            return f"; did you mean {{{tag}: {words[0]}, {needed[0]}: {value}}}?"
+            bound = _bound_of(model, {tag: words[0], needed[0]: cast("object", value)})
+            of_it, more = ("…", f", for a number {bound}") if bound else (f"{value}", "")
+            return f"; did you mean {{{tag}: {words[0]}, {needed[0]}: {of_it}}}{more}?"
     for field, info in models[0].model_fields.items() if len(models) == 1 and isinstance(value, str) else ():
         if value in _all_literals(info.annotation):
             return f"; did you mean {{{field}: {value}}}?"
+    return ""
+
+
+def _bound_of(model: type[BaseModel], tree: Mapping[str, object]) -> str:
+    """The bound that a number in a mapping is beyond; "" where the mapping is one of the model's."""
+    try:
+        model.model_validate(tree)
+    except ValidationError as error:
+        found = next((one for one in error.errors(include_url=False) if one["type"] in BOUNDS), None)
+        return "" if found is None else BOUNDS[found["type"]].format(**found.get("ctx", {}))
     return ""
 
 

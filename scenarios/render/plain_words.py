@@ -142,8 +142,9 @@ def _mistaken_norm(audit: AuditResult) -> list[str]:
 def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = None) -> list[_Step]:
     """What to try next, the most telling first; files are those of `folder`, None: of the one where the reader is."""
     audit = entry.audit
-    if isinstance(audit, AuditRefused) and ONE_AT_A_TIME in audit.refused:
-        return [_APART, _Step("Or audit one transcript at a time, which takes longer", ONE_AT_A_TIME)]
+    if isinstance(audit, AuditRefused) and all(one in audit.refused for one in ONE_AT_A_TIME):
+        options = " ".join(f"-o {one}" for one in ONE_AT_A_TIME)
+        return [_APART, _Step("Or audit one transcript at a time, which takes longer", options)]
     if not isinstance(audit, AuditResult):
         return []
     found: list[_Step] = []

@@ -3,7 +3,6 @@ options change; and figures of the page for a run, an audit, or results."""
 
 import json
 import math
-import re
 import shlex
 import sys
 from collections.abc import Generator, Mapping
@@ -20,6 +19,7 @@ from rich.console import Console
 
 from attacks.audit.verdict import BROKEN
 from netsim.algorithms import Algorithm
+from netsim.arguments import expect
 from netsim.arrays import unknown
 from netsim.errors import PrivacyError, ScenarioError, meant, what
 from netsim.memory import check_jobs
@@ -150,7 +150,13 @@ def audit_own(
     if not (_number(epsilon) or epsilon is None) or not _number(delta):
         allowed = "ε, or (ε, δ), of a whole run, such as 1.0 or (1.0, 1e-5); none: what its claim() says; FIELD=VALUE"
         raise ScenarioError("claim", claim, "not a claim", allowed)
+    if not (epsilon is None or epsilon >= 0) or not 0 <= delta <= 1:
+        raise ScenarioError("claim", claim, "out of range", "ε >= 0, and δ from 0 to 1")
+    for one in (one for one in options if _number(one) and 0 <= float(one) < 1):
+        allowed = f"({epsilon}, {one}) as the second argument"
+        raise ScenarioError("options", one, "is a number: δ is part of the claim", allowed)
     check_jobs(jobs)
+    expect(progress, "progress", bool)
     name = type(algorithm).__name__
     stand_in = {"kind": "gradient_tracking", "name": name, "rounds": 1}  # gives the world; the code is `algorithm`
     sizes = {"trials": trials, "confidence": confidence}
@@ -184,7 +190,7 @@ def audit_own(
     console = Console(file=sys.stderr, force_jupyter=False)
     bars = Bars(console, lines=long, breaks_silence=True) if progress else nullcontext(Silent())
     named = divergence_named(simulation, experiment.pair)
-    with _options_as_texts(), named, bars as shown, unending_named(shown, simulation.algorithm):
+    with _settings_as_texts(), named, bars as shown, unending_named(shown, simulation.algorithm):
         if long:
             shown.say("Only chance ends it." if math.isnan(seconds) else f"About {duration(seconds)} on one core.")
         pair, search = pair_for(experiment, subject, stated, activations, shown)
@@ -201,13 +207,14 @@ def audit_own(
 
 
 @contextmanager
-def _options_as_texts() -> Generator[None]:
-    """Options of the command line that a refusal advises become the texts that `netsim.audit` takes."""
+def _settings_as_texts() -> Generator[None]:
+    """Settings that a refusal advises are texts, as `netsim.audit` takes them."""
     try:
         yield
     except PrivacyError as error:
-        texts = re.sub(r"-o ('[^']*'|[^\s;,)]+)", lambda one: repr(one[1].strip("'")), str(error))
-        error.args = (re.sub(r"(?<=') (?=')", ", ", texts),)
+        reason, *remedy = error.args
+        if remedy:
+            error.args = (f"{reason}: {', '.join(map(repr, remedy))}",)
         raise
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
 from typing import Literal, TypeVar, cast
 
@@ -373,6 +373,8 @@ def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:
     if spec is None or spec.agent not in (None, file.agent):
         audited = "none" if spec is None else str(spec.agent)
         raise ScenarioError("agent", file.agent, "not the one that the scenario audits", audited)
+    if file.agent >= experiment.problem.agents:
+        raise ScenarioError("agent", file.agent, "no such agent", f"0 … {experiment.problem.agents - 1}")
     here = DataPrint.of(experiment, file.agent)
     others = {
         "agent": f"agent {file.agent} holds other records",
@@ -537,11 +539,25 @@ def _differences(
         # A file of a version in which releases had no fields' names.
         releases = filter(plain.is_mapping, found["releases"] if plain.is_list(found["releases"]) else ())
         found = {**found, "releases": [{k: v for k, v in one.items() if k != "field"} for one in releases]}
-    for what, stored, new in (
-        ("Another claim", file.claim, None if claim is None else claim_as_plain(claim)),
-        ("Other losses", file.account, found),
+    of_claim = [*plain.differences(file.claim, None if claim is None else _as_then(claim_as_plain(claim), file))]
+    if len(of_claim) == 1 and of_claim[0].startswith(_WORDED):
+        yield f"The claim is the file's; its adjacency has other words: {of_claim.pop().removeprefix(_WORDED)}."
+    for what, differ in (
+        ("Another claim", of_claim),
+        ("Other losses", [*plain.differences(file.account, found)]),
     ):
-        differ = list(plain.differences(stored, new))
         if differ:
             more = f" (and {len(differ) - MOST} more)" if len(differ) > MOST else ""
-            yield f"{what} than the file's: {'; '.join(islice(differ, MOST))}{more}."
+            yield f"{what} than the file's: {'; '.join(differ[:MOST])}{more}."
+
+
+_WORDED = "adjacency.relation: "
+
+
+def _as_then(claim: Tree, file: WitnessFile) -> Tree:
+    """A claim without what the adjacency did not say in the version of netsim that wrote the file."""
+    then, now = file.claim.get("adjacency"), claim["adjacency"]
+    if file.versions.get("netsim-lab") == versions()["netsim-lab"] or not plain.is_mapping(then):
+        return claim
+    assert plain.is_mapping(now)
+    return {**claim, "adjacency": {name: value for name, value in now.items() if name in then}}

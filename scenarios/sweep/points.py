@@ -34,7 +34,7 @@ def _mistake(problem: str, allowed: str) -> PydanticCustomError:
 
 def _has_width(law: Any) -> Any:
     if not law.low < law.high:
-        raise ValueError("low must be below high")
+        raise _mistake("low must be below high", f"low < {law.high:g}, or high > {law.low:g}")
     return law
 
 

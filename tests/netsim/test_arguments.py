@@ -71,6 +71,38 @@ MISTAKES = {
         "is a Partial; it has no log_density, noiseless, quantiles, variance; allowed: a Mechanism, such as",
     ),
     "numbers": (lambda: Simulation(1, 2, 3), "problem = 1: is an int; allowed: a Problem, such as logistic(data."),
+    "an argument of another number": (
+        lambda: simulation(adversary=Adversary()),
+        "no argument of Simulation; did you mean 'adversaries'?; allowed: p",
+    ),
+    "links of a simulation": (
+        lambda: simulation(links=LinkLaw()),
+        "of Simulation; did you mean network=NetworkSettings(links=…)?; allowed",
+    ),
+    "a loss of a network": (
+        lambda: network(loss=0.1),
+        "loss = 0.1: no argument of NetworkSettings; did you mean links=LinkLaw(loss=…)?;",
+    ),
+    "agents of an adversary": (
+        lambda: Adversary("eve", agents=[0]),
+        "agents = [0]: no argument of Adversary; allowed: name, links, nodes, ",
+    ),
+    "data that nobody has": (
+        lambda: logistic(DATA),
+        'is a Dataset; allowed: a tuple (Dataset(…), …), such as load("digits").split(5)',
+    ),
+    "a file without a path": (
+        lambda: load("csv"),
+        "path: missing: csv has no default for it; allowed: path, label, features, header, ",
+    ),
+    "another number of agents": (
+        lambda: Simulation(PROBLEM, ring(4), Fine()),
+        "problem = 5: not an objective for each agent; allowed: 4 objectives, or a topology of 5",
+    ),
+    "an adjacency in words": (
+        lambda: simulation().claim("record", 3, 0.0),
+        "adjacency = 'record': is a text; allowed: an Adjacency, such",
+    ),
     "swapped": (lambda: Simulation(RING, PROBLEM, Fine()), "topology = Problem(loss: logistic, agents: 5, dim"),
     "a class for an object": (lambda: Simulation(PROBLEM, RING, Fine), "is the class Fine, and no object of it"),
     "a name for an algorithm": (lambda: Simulation(PROBLEM, RING, "recal"), "algorithm = 'recal': is a text; allow"),
@@ -83,7 +115,6 @@ MISTAKES = {
     "no problem": (lambda: Simulation(None, RING, Fine()), "problem = None: there is no value; allowed: a Problem"),
     "data for a problem": (lambda: Simulation(DATA, RING, Fine()), "is a Dataset; allowed: a Problem, such as"),
     "objectives for a problem": (lambda: Simulation([FIRST] * 5, RING, Fine()), "is a list; allowed: a Problem"),
-    "another number of agents": (lambda: Simulation(PROBLEM, ring(4), Fine()), "problem = 5: as many objectives"),
     "an adversary alone": (
         lambda: simulation(adversaries=Adversary()),
         "a tuple (Adversary(…), …), such as (netsim.",

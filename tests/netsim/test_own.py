@@ -159,7 +159,8 @@ def test_a_claim_of_another_form_is_one_too(tmp_path, head, says):
         (FINE + "claim = 1.0", "sound.py:12: Sound.claim = 1.0: hides Algorithm.claim(); allowed: another name"),
         (
             FINE + "noisy: float = 0.5",
-            "sound.py:12: Sound.noisy = 0.5: hides Algorithm.noisy, a property that is True or False; allowed: anoth",
+            "sound.py:12: Sound.noisy = 0.5: hides Algorithm.noisy, a property that is True or False; allowed: True "
+            "or False, or another name",
         ),
         (
             FINE + "horizon: int",

@@ -89,8 +89,8 @@ def _determined(granted: Replayed, coded: Replayed, codec: Codec) -> float:
 
 ALONE = 7
 """Replicas of a sample that are replayed alone too, under either hypothesis."""
-ONE_AT_A_TIME = "-o audit.chunk=1 -o audit.search=null"
-"""The options that audit each transcript by itself; a search for a pair takes several together."""
+ONE_AT_A_TIME = "audit.chunk=1", "audit.search=null"
+"""The settings that audit each transcript by itself; a search for a pair takes several together."""
 _MANY = 8
 """Replicas that are enough to go by."""
 
@@ -118,8 +118,8 @@ def _check_independent(sample: "Sample", agent: int, hypothesis: Hypothesis, tog
             raise PrivacyError(
                 f"agent {agent} does something else for {which} than for all together: its code decides for all "
                 f"replicas by the values of some {by}, or by how many they are{drawn}. Decide for each by itself "
-                "(axis=-1, `np.where`), or audit one transcript at a time, without a search for a pair: "
-                f"{ONE_AT_A_TIME}"
+                "(axis=-1, `np.where`), or audit one transcript at a time, without a search for a pair",
+                *ONE_AT_A_TIME,
             )
 
 

@@ -59,6 +59,10 @@ def load(
     for option in given:
         if option not in known:
             raise unknown("option", option, [*known, *(["download"] if kept else []), "norm_bound", "unit"])
+    for option, of in inspect.signature(loader).parameters.items():
+        if of.default is of.empty and option in known and option not in options:
+            why = f"missing: {name} has no default for it"
+            raise ScenarioError(option, None, why, ", ".join(known))
     if options.get("part", "train") not in get_args(Part):
         raise unknown("part", str(options["part"]), get_args(Part))
     if kept:

@@ -3,7 +3,7 @@
 import csv
 import gzip
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -86,9 +86,12 @@ def csv_file(
     if len(names) == 1 and features is None:
         why = f"has one column, the label {names[answer]!r}: there is no column of a feature"
         raise ScenarioError("path", str(path), why, "a column or more beside the label")
-    if header and not isinstance(label, str) and _like_a_record([names[k] for k in chosen]):
+    read = isinstance(label, str) and not _is_of_a_record(label, [row[answer].strip() for _, row in rows])
+    if header and not read and _like_a_record([names[k] for k in chosen]):
         why = f"line 1 of {file.name} looks like a record, which would be lost: its features are numbers"
-        raise ScenarioError("header", True, why, "header: false where it is one; else the label by its name")
+        by_name = "the label by its name" if not isinstance(label, str) else "a name of the label that is no label"
+        allowed = f"header: false where it is one, and columns by their positions; else {by_name}"
+        raise ScenarioError("header", True, why, allowed)
     if answer in chosen or len(set(chosen)) < len(chosen) or not chosen:
         raise ScenarioError(
             "features", features, "not different columns beside the label", "columns of " + ", ".join(names)
@@ -119,7 +122,7 @@ def _file(path: str | Path) -> Path:
 
 
 _Rows = list[tuple[int, list[str]]]
-"""Rows of a file, each with the number of its last line."""
+"""Rows of a file, each with the number of its first line."""
 
 
 def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], _Rows]:
@@ -129,8 +132,7 @@ def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], _Rows]:
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             text = decoded(stream.read())
-        reader = csv.reader(StringIO(text), delimiter=delimiter, skipinitialspace=True)
-        rows = [(reader.line_num, row) for row in reader if row]
+        rows = list(_rows(text, delimiter))
     except (OSError, EOFError, ValueError, csv.Error, zlib.error) as error:
         raise ScenarioError("path", str(path), f"not readable as CSV ({error})", "a CSV file") from error
     if len(rows) <= header:
@@ -142,13 +144,43 @@ def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], _Rows]:
         raise ScenarioError("delimiter", delimiter, why, "one character, such as , or ;")
     for line, row in rows:
         if len(row) != width:
-            raise ScenarioError("path", str(path), f"line {line} has {len(row)} fields, not {width}", "equal rows")
+            lines = sum(cell.count("\n") for cell in row)
+            quote = f", with the {lines} after it in a quote that opens there," if lines else ""
+            where = f"line {line}{quote}"
+            raise ScenarioError("path", str(path), f"{where} has {len(row)} fields, not {width}", "equal rows")
     names = [name.strip() for name in first] if header else [str(k) for k in range(width)]
     return names, rows[header:]
 
 
+def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Every row that is not empty. You get a `ValueError` for a quote that is not closed."""
+    lines = list(StringIO(text))
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    before = 0
+    for row in reader:
+        first, before = before + 1, reader.line_num
+        if before == len(lines) and _is_open(lines[first - 1 :], delimiter):
+            raise ValueError(f"no quote closes the one that opens in line {first}")
+        if row:
+            yield first, row
+
+
+def _is_open(lines: Sequence[str], delimiter: str) -> bool:
+    """Whether the lines of a row end within a quote."""
+    try:
+        list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        return "unexpected end of data" in str(error)
+    return False
+
+
 DELIMITERS = (",", ";", "\t", "|")
 """What stands between the values of CSV files."""
+
+
+def _is_of_a_record(name: str, labels: Sequence[str]) -> bool:
+    """Whether the name of the labels' column is itself a label, or a number with a fraction: no header has one."""
+    return name in labels or (_is_number(name) and not name.isdecimal())
 
 
 def _like_a_record(names: Sequence[str]) -> bool:

@@ -341,6 +341,7 @@ def svmlight(path: Path, dimension: int | None) -> tuple[Array, Array]:
     what is none; of a line it has the number.
     """
     labels, rows, columns, values = list[float](), list[int](), list[int](), list[float]()
+    width, widest = 0, 0
     with _OPEN.get(path.suffix, open)(path, "rt", encoding="utf-8") as stream:
         for number, line in enumerate(stream, start=1):
             words = line.partition("#")[0].split()
@@ -360,13 +361,19 @@ def svmlight(path: Path, dimension: int | None) -> tuple[Array, Array]:
                 rows.append(len(labels) - 1)
                 columns.append(last - 1)
                 values.append(finite(value, f"line {number}, index {index}"))
-    width = max(columns, default=-1) + 1
+            if last > width:
+                width, widest = last, number
     if not labels or not width:
         raise ValueError("has no record with a feature")
     if dimension is not None and dimension < width:
-        raise ValueError(f"has features up to {width}, and `dimension` is {dimension}")
+        raise ValueError(f"line {widest} has index {width}, and `dimension` is {dimension}")
+    size = 4 * 8 * len(labels) * (dimension or width)
+    if dimension is None:
+        few = f"smaller indices than {width}, that of line {widest}; or fewer records"
+        check_memory(size, "path", str(path), few)
+    else:
+        check_memory(size, "dimension", dimension, "fewer features or records")
     width = dimension or width
-    check_memory(4 * 8 * len(labels) * width, "dimension", width, "fewer features or records")
     features = np.zeros((len(labels), width))
     features[rows, columns] = values
     return features, np.array(labels)

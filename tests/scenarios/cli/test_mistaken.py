@@ -127,6 +127,20 @@ MISTAKES = {
     "noise of data that drowns the optimum": (
         "check tiny.yaml -o problem.data.noise=1e149", 2, "tiny.yaml:2: problem = 'ridge': its optimum is known to"
     ),
+    "an option with a letter too many": ("run tiny.yaml --ouut x", 2, "--ouut. Did you mean --out?\n"),
+    "letters of an option that are swapped": ("audit tiny.yaml --trails 9", 2, "Did you mean --trials?\n"),
+    "a delay below 0": (
+        "check tiny.yaml -o links.delay=-1", 2,
+        "values; did you mean {kind: constant, seconds: …}, for a number >= 0.0?; allowed: {kind: constant, …}",
+    ),
+    "a ring of two": (
+        "check tiny.yaml -o topology.agents=2", 2, "out of range; allowed: 3 … 1000000; or kind: complete or path or "
+    ),
+    "ends of a law that are swapped": (
+        "sweep swapped.yaml", 2,
+        "swapped.yaml:2: random.links.loss = {law: uniform, low: 0.5, high: 0.1}: low must be below high; allowed: "
+        "low < 0.1, or high > 0.5\n",
+    ),
     "a percentage": (
         "audit private-descent --confidence 95", 2, "--confidence = 95.0: out of range; did you mean 0.95?; allowed:",
     ),
@@ -373,10 +387,22 @@ OWN = {
     "a bound that is no number": (
         _MIXED,
         f"Clip(float('nan')); {_MIXED}",
-        2,
+        70,
         "bound = nan: no number: no bound on a norm; allowed: > 0 and ",
     ),
-    "a norm to clip in": (_MIXED, f"Clip(1.0, 'l3'); {_MIXED}", 2, "norm = 'l3': no norm to clip in; allowed: "),
+    "a norm to clip in": (_MIXED, f"Clip(1.0, 'l3'); {_MIXED}", 70, "norm = 'l3': no norm to clip in; allowed: "),
+    "a record that is not there": (
+        _MIXED,
+        f"await node.gradient(x, batch=[99]); {_MIXED}",
+        70,
+        "ProtocolError: own.py:24: batch = [99]: out of range; allowed: 0 to 7\nin agent 1, at t=0 s",
+    ),
+    "a parameter as a variable": (
+        _MIXED,
+        f"self.step = 0.1; {_MIXED}",
+        70,
+        "an algorithm is fixed, and is all agents'; what one agent keeps is ",
+    ),
 }
 """Mistakes in code of one's own: what of it is replaced by what, exit status, and what is printed beside its line."""
 CLAIMS = {
@@ -432,6 +458,8 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("braces.yaml").write_text("scenario: tiny.yaml\ngrid: {algorithms[0].rounds: [1, 2]}\n")
     Path("thawed.py").write_text(MINE.replace("@dataclass(frozen=True)", "@dataclass"))
     Path("rate.py").write_text(MINE.replace("step: float = 0.3", "rate: float = 0.8").replace("self.step", "0.3"))
+    drawn = "{links.loss: {law: uniform, low: 0.5, high: 0.1}}"
+    Path("swapped.yaml").write_text(f"scenario: tiny.yaml\nrandom: {drawn}\n")
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("of_none.yaml").write_text("grid: {replicas: [1, 2]}\nscenario: tny.yaml\n")
     Path("of_many.yaml").write_text("scenario: several.yaml\ngrid: {links.loss: [0.1, 0.2]}\n")
@@ -473,6 +501,19 @@ def test_a_mistake_in_own_code_is_said_once_with_its_line(name, tmp_path, monkey
     assert sum(map(done.output.count, places)) == 1
     assert "interrupted" not in done.output
     assert "Traceback" not in done.output
+
+
+def test_what_code_keeps_is_named_with_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = MINE.replace("@dataclass", "KEPT = []\n\n\n@dataclass")
+    Path("own.py").write_text(text.replace("x = node.zeros()", "x = node.zeros(); KEPT.append(1)"))
+    wide = {"COLUMNS": "500"}
+    cli(
+        *AUDIT.split(),
+        ends=70,
+        output="TwoExchanges's code changes own.py: KEPT, which outlives a run; all",
+        env=wide,
+    )
 
 
 @pytest.mark.parametrize("words", [["--out", ""], ["--out="]])

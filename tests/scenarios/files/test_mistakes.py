@@ -140,6 +140,8 @@ def test_anchors_merge_keys_and_byte_order_marks(tmp_path, monkeypatch):
         (b"", "f.yaml:1: the file is empty; allowed: name: …, topology: …, algorithms: …"),
         (b"- a\n", "f.yaml:1: file = [a]: a mapping of fields is needed (the hyphens make it a list); allowed: name: "
          "…, topology: …, algorithms: …"),
+        (b"[1, 2]\n", "f.yaml:1: file = [1, 2]: a mapping of fields is needed (the brackets make it a list); allowed: "
+         "name: …, topology: …, algorithms: …"),
         (b"\x89PNG\0\0", "f.yaml:1: is no text file; allowed: a YAML file"),
         (b"name: a\ntitle: caf\xe9\n", "f.yaml:2: is not in UTF-8 (byte 18: 0xe9); allowed: the same file, saved as "
          "UTF-8"),

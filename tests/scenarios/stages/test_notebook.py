@@ -160,6 +160,22 @@ CALLS = {
     "a value without its name": (lambda: Ring(5), "a value without the name of its field; allowed: Ring(agents=…"),
     "a problem of one's own": (lambda: scenarios.audit(Mine(), problem=1), "docs/audit-your-own.md, In Python"),
     "a text for a claim": (lambda: scenarios.audit(Mine(), "one"), "claim = 'one': not a claim; allowed: ε, or"),
+    "a claim below 0": (
+        lambda: scenarios.audit(Mine(), -1.0), "claim = -1.0: out of range; allowed: ε >= 0, and δ from 0 to 1"
+    ),
+    "a claim beside its δ": (
+        lambda: scenarios.audit(Mine(), 1.0, 1e-5),
+        "options = 1e-05: is a number: δ is part of the claim; allowed: (1.0, 1e-05) as the second argument",
+    ),
+    "a word for progress": (
+        lambda: scenarios.audit(Mine(), 1.0, progress="no"), "progress = 'no': is a text; allowed: True or False"
+    ),
+    "an option of the command line": (
+        lambda: scenarios.audit(Mine(), 1.0, "-o agents=5"), "; did you mean 'agents=5'?; allowed: FIELD=VALUE, such"
+    ),
+    "a dict of options": (
+        lambda: scenarios.load(TINY, {"links.loss": 0.2}), "options[0] = {'links.loss': 0.2}: is a dict; allowed: a",
+    ),
     "a field without a value": (lambda: scenarios.audit(Mine(), "agents="), "there is no value after the sign"),
     "a field that is none": (lambda: scenarios.audit(Mine(), "agnts=3"), "agnts = 3: unknown field"),
     "a setting by name": (

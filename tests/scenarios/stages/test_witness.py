@@ -295,6 +295,7 @@ WRONG = {
         lambda t: t["pair"].update(change={"records": {"x": 1}}), "not fields of",
     ),
     "the agent": (lambda t: t.update(agent=2), "agent 2 holds other records"),
+    "no agent": (lambda t: (t["scenario"]["audit"].pop("agent"), t.update(agent=77)), "agent = 77: no such agent; "),
     "the algorithm": (lambda t: t.update(algorithm="EXTRA"), "not in the scenario"),
     "a field of the scenario": (lambda t: t["scenario"].update(agents=3), "unknown field"),
     "no audit": (
@@ -362,6 +363,21 @@ def test_the_rounds_of_the_claim_are_the_scenarios(folder, tmp_path):
     found, before = confirm(WitnessFile.read(path)), confirm(WitnessFile.read(file_of(folder, "cpgt")))
     assert found.claim == before.claim
     assert found.remarks == ("The file says Θ = 3; the scenario's algorithm has 30.",)
+
+
+@pytest.mark.parametrize("name", ["cpgt-cpgt", "dp-recal-dp-recal-as-deployable", "dpp2-dpp-k-1-short-step"])
+def test_a_claim_in_words_of_an_earlier_version_is_no_other_claim(name):
+    committed = ROOT / "docs" / "witnesses" / f"{name}.json"
+    file = WitnessFile.read(committed)
+    found = confirm(file)
+    assert found.verdict is not None
+    assert not [one for one in found.remarks if "Another claim" in one]
+    tree = json.loads(committed.read_text())
+    tree["claim"]["adjacency"].update(relation="one of these", gradient_change=0.25)
+    other = WitnessFile.model_validate(tree).sealed()
+    (said,) = [one for one in confirm(other).remarks if "Another claim" in one]
+    assert "adjacency.gradient_change: 0.25 stored" in said
+    assert "adjacency.relation: 'one of these' stored" in said
 
 
 WALK = """\

@@ -94,6 +94,9 @@ def test_what_does_not_fit_is_named(table: Path, options: dict, field: str, said
         ("a,b\n1,2\n\nNA,1\n", "line 4, column 'a' is missing"),
         ("a,b\nnan,2\n1,1\n", "line 2, column 'a' is missing"),
         ("a,b\n1,2\ninf,1\n", "line 3, column 'a': 'inf' is no finite number"),
+        ("a,b\n1,2\n2,\"cat\n1,2\n1,2\n", r"\(no quote closes the one that opens in line 3\)"),
+        ('a,b,c\n1,2,1\n1,"2\n3,"4\n', "line 3, with the 1 after it in a quote that opens there, has 2 "),
+        ('a,b\n1,2\n2,"0', r"\(no quote closes the one that opens in line 3\)"),
         ("a,b\n1,2\n2,\n", "line 3, column 'b' is missing"), ("a,b\n1,2\n2,NaN\n", "line 3, column 'b' is missing"),
     ],
 )  # fmt: skip
@@ -118,7 +121,11 @@ def test_a_name_where_the_first_line_is_of_numbers_asks_whether_it_is_a_header(t
         ("0.5,2.5,1", {}, True),
         ("1,0.5,2.5", {"label": 0}, True),
         ("0.5,2.5,yes", {}, True),
-        ("0.5,2.5,yes", {"label": "yes"}, False),  # who names a column has read the header
+        ("2019,2020,yes", {"label": "yes"}, False),  # who names a column has read the header
+        ("0.5,2.5,yes", {"label": "yes"}, False),
+        ("0.5,2.5,1", {"label": "1"}, True),  # which is a label, too
+        ("0.5,2.5,1.5", {"label": "1.5", "kind": "regression"}, True),
+        ("0.5,2.5,1", {"label": "1", "features": ["0.5"]}, True),
         ("0,1,label", {}, False),  # as a data frame numbers its columns
         ("a,b,1", {}, False),
     ],
@@ -172,6 +179,21 @@ def test_what_is_no_libsvm_file_is_told_with_its_line(tmp_path: Path, content: s
     with pytest.raises(ScenarioError, match="not readable as LIBSVM") as caught:
         load("libsvm", path=path)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "path = 'wide.txt': asks for .*: smaller indices than 99999999999, that of line 3; or fewer "),
+        ({"dimension": 10}, "line 3 has index 99999999999, and `dimension` is 10"),
+        ({"dimension": 10**12}, "dimension = 1000000000000: asks for "),
+    ],
+)
+def test_a_huge_index_is_named_with_its_line(tmp_path, monkeypatch, options, said):
+    monkeypatch.chdir(tmp_path)
+    Path("wide.txt").write_text("1 1:2\n\n-1 2:1 99999999999:2\n1 3:1\n")
+    with pytest.raises(ScenarioError, match=said):
+        load("libsvm", path="wide.txt", **options)
 
 
 @pytest.mark.parametrize(
