@@ -20,7 +20,16 @@ from netsim.errors import ScenarioError, meant
 from scenarios.cli.data import print_sets, sets
 from scenarios.cli.options import YAML, AsJson, Settings, Subject, command, given, taken
 from scenarios.files.folders import written
-from scenarios.render.terminal import console, entry, placed, print_below, reflowed, write, write_document
+from scenarios.render.terminal import (
+    console,
+    entry,
+    placed,
+    print_below,
+    print_place,
+    reflowed,
+    write,
+    write_document,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -454,7 +463,7 @@ def _schema(
     with written(out) as draft:
         draft.write_text(text, encoding="utf-8")
     if name is not None:
-        write(f"First line of a file beside it: {MARK}{out.name}")
+        print_place("First line of a file beside it:", f"{MARK}{out.name}")
 
 
 def _schema_text(kind: "FileKind | None") -> str:

@@ -388,15 +388,19 @@ def _document(paper: "Paper", item: "Item", ran: _Ran | None) -> dict[str, objec
 
 
 def _print_paper(paper: "Paper", ran: "dict[str, _Ran]") -> None:
-    terminal.console.print(f"[bold cyan]{escape(paper.paper)}[/]", highlight=False)
+    console = terminal.console
+    console.print(f"[bold cyan]{escape(paper.paper)}[/]", highlight=False)
     width = max(len(item.id) for item in paper.items)
     for item in paper.items:
         one = ran.get(item.id)
         outcome = item.outcome if one is None else one.outcome
-        head = f"  [bold]{item.id:{width}}[/]  [{COLOURS.get(outcome, 'dim')}]{outcome}[/]"
-        terminal.console.print(head + (f" [dim]({one.seconds:.0f} s)[/]" if one else ""), highlight=False)
-        terminal.console.print(Padding(escape(item.in_short), (0, 0, 0, 6)), highlight=False)
-    terminal.console.print()
+        said = f"[{COLOURS.get(outcome, 'dim')}]{outcome}[/]" + (f" [dim]({one.seconds:.0f} s)[/]" if one else "")
+        if console.width < terminal.NARROW:
+            terminal.print_below(item.id, [said, escape(item.in_short)], console)
+            continue
+        console.print(f"  [bold]{item.id:{width}}[/]  {said}", highlight=False)
+        console.print(Padding(escape(item.in_short), (0, 0, 0, 6)), highlight=False)
+    console.print()
 
 
 def _print_item(item: "Item", ran: _Ran | None) -> None:

@@ -118,7 +118,7 @@ def _report(
     if len(pages) > 1:
         console.print(f"and {len(pages) - 1} of its variants", highlight=False)
     for one in lines:
-        line(one, whole=True)
+        console.say(one, markup=False)
     if show and not webbrowser.open(pages[0].absolute().as_uri()):
         fail(ScenarioError("--open", str(pages[0]), "no browser was found", "open the file by hand"))
 

@@ -62,8 +62,10 @@ _FILLING = re.compile(r" +(?=\n)")
 
 _HELD = "\ue000"
 """A blank at which no line ends, until it is written."""
-_UNIT = re.compile(r"(?<=\d) (?=(?:[%×]|[kMGT]?B|bytes?|[mµn]?s|min|h)(?!\w))|(?<=[≥≤×]) (?=\d)")
-"""Blanks between a number and its unit, or the sign before it."""
+_UNIT = re.compile(
+    r"(?<=\d) (?=(?:[%×]|[kMGT]?B|bytes?|[mµn]?s|min|h)(?!\w))|(?<=[εδ]) (?=[=≥≤] \d)|(?<=[=≥≤×]) (?=\d)"
+)
+"""Blanks between a number and its unit, or the sign before it and whose number that is."""
 
 
 def _held(text: str) -> str:
@@ -92,10 +94,13 @@ class _Console(Console):
         with self.errors_named():
             super().print(*shown, **options)
 
-    def say(self, text: str, **options: Any) -> None:
+    def say(self, text: str, *, markup: bool = True, style: str | None = None) -> None:
         """A sentence, in as many lines as it takes on a terminal, or where COLUMNS says how wide a reader's lines
         are; for a program or a file in one."""
-        self.print(text, highlight=False, soft_wrap=not self.has_reader, **options)
+        known = named(text, self.agents, escape if markup else str)
+        shown = self.render_str(known, markup=markup, highlight=False)
+        reader = self.has_reader
+        self.print(_in_parts(shown, self.width) if reader else shown, style=style, soft_wrap=not reader)
 
     @property
     def has_reader(self) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from netsim.errors import ScenarioError
@@ -262,6 +263,12 @@ def test_a_list_of_a_command_is_whole_in_40_columns(command):
     assert command != ["list", "faults"] or "    is drawn in: one scalar leaves d − 1" in text.splitlines()
 
 
+def test_an_outcome_is_whole_in_40_columns():
+    lines = cli("papers", ends=0, env={"COLUMNS": "40"}).stdout.splitlines()
+    assert {"  dp-recal-problem", "    agrees", "    agrees in shape", "    cannot be run", "    differs"} <= {*lines}
+    assert max(map(cell_len, lines)) <= 40
+
+
 HELPED = {
     "": ["  --install-completion", "  certificate"], "run": ["  SCENARIO", "  -o, --option FIELD=VALUE"],
     "new": ["  --algorithm KIND", "    private_gradient_descent."],
@@ -355,7 +362,8 @@ def test_what_is_to_be_copied_is_whole(narrow, width):
 @pytest.mark.parametrize(("text", "second"), [
     ("this pair uses 100 %", "100 %"), ("a rate of packets is 0 s", "0 s"),
     ("with so many bytes 12 kB", "12 kB"), ("an error of the 3.12 × 10⁻¹⁶", "3.12 × 10⁻¹⁶"),
-    ("and that is an ε of ≥ 0.04", "≥ 0.04"), ("what is of agent 3 sent", "sent"),
+    ("and that is an ε of ≥ 0.04", "≥ 0.04"), ("what it learns is ε = 3.36", "ε = 3.36"),
+    ("what is of agent 3 sent", "sent"),
 ])  # fmt: skip
 @pytest.mark.parametrize("lead", ["", "  "])
 def test_a_number_stands_beside_its_unit(narrow, text, second, lead):
@@ -390,6 +398,9 @@ SENTENCES = {
         "other.py", "scenarios of somebody else/with a long name/other.py:Own"
     ),
     "a finished run": lambda: terminal.remark(terminal.FINISHED),
+    "an address": lambda: terminal.remark(
+        "It cannot be downloaded: https://somewhere.org/cvdf-datasets/mnist/train-images-idx3-ubyte.gz"
+    ),
     "what check says": lambda: terminal.remark(
         str(command._Undefined("plain descent", 0.0, ("no noise is added to what is sent",), "-o x=1"))
     ),
@@ -407,7 +418,7 @@ def test_a_sentence_is_in_lines_of_the_terminal_and_in_one_for_a_program(monkeyp
     lines = re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines()
     assert (len(lines) > 1) == (reader is not None)
     assert (max(map(len, lines)) <= 40) == (reader is not None)
-    assert re.search(r"\b(probability|somebody|finished|undefined)\b", " ".join(lines))  # no word is broken
+    assert re.search(r"\b(probability|somebody|finished|datasets|undefined)\b", " ".join(lines))  # no word is broken
 
 
 def test_times_are_whole_at_40_columns():
