@@ -20,7 +20,16 @@ from netsim.errors import ScenarioError, meant
 from scenarios.cli.data import print_sets, sets
 from scenarios.cli.options import YAML, AsJson, Settings, Subject, command, given, taken
 from scenarios.files.folders import written
-from scenarios.render.terminal import console, print_below, reflowed, write, write_document
+from scenarios.render.terminal import (
+    console,
+    entry,
+    placed,
+    print_below,
+    print_place,
+    reflowed,
+    write,
+    write_document,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -207,7 +216,7 @@ def _algorithm(kind: str) -> str:
         raise ScenarioError("name", kind, f"no shipped scenario, no file, and no algorithm{hint}", allowed)
     model = known[kind]
     algorithm, claim = _built(kind)
-    lines = [f"{model.model_fields['name'].get_default() or kind} (kind: {kind})", ""]
+    lines = [*placed(model.model_fields["name"].get_default() or kind, f"(kind: {kind})"), ""]
     if algorithm is not None:
         lines += [*reflowed(_about(type(algorithm))), ""]
     about = reflowed(inspect.cleandoc(model.__doc__ or ""), "  ")
@@ -215,13 +224,14 @@ def _algorithm(kind: str) -> str:
     parameters = list(_parameters(model))
     width = max(len(name) for name, _, _ in parameters)
     for name, required, default in parameters:
-        lines.append(f"  {name:<{width}}  {'required' if required else json.dumps(default, ensure_ascii=False)}")
+        said = "required" if required else json.dumps(default, ensure_ascii=False)
+        lines += entry(f"{name:<{width}}", said)
     lines += ["", *reflowed(f"Claim: {'none' if claim is None else f'{claim.source} ({claim.norm})'}")]
     if algorithm is not None:
         names = _inversions(algorithm)
         lines += reflowed(f"Attacks on its gradients, in this order: {', '.join(names)}") if names else []
-        lines.append(f"Code: {type(algorithm).__module__}.{type(algorithm).__name__}")
-        lines.append(f"Start with: netsim new mine --algorithm {kind}")
+        lines += placed("Code:", f"{type(algorithm).__module__}.{type(algorithm).__name__}")
+        lines += placed("Start with:", f"netsim new mine --algorithm {kind}")
     return "\n".join(lines)
 
 
@@ -453,7 +463,7 @@ def _schema(
     with written(out) as draft:
         draft.write_text(text, encoding="utf-8")
     if name is not None:
-        write(f"First line of a file beside it: {MARK}{out.name}")
+        print_place("First line of a file beside it:", f"{MARK}{out.name}")
 
 
 def _schema_text(kind: "FileKind | None") -> str:

@@ -26,6 +26,7 @@ from scenarios.render.terminal import (
     line,
     print_below,
     print_error,
+    print_place,
     print_steps,
     program,
     remark,
@@ -168,7 +169,7 @@ def _list(folder: Path, as_json: bool) -> NoReturn:
     if sheet is not None:
         line(_words(sheet))
     else:
-        line(f"Begin with: {program()} challenge {CHALLENGES[0].name} --student YOUR-NAME", whole=True)
+        print_place("Begin with:", f"{program()} challenge {CHALLENGES[0].name} --student YOUR-NAME")
     raise typer.Exit(DONE)
 
 
@@ -215,7 +216,7 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, live: bo
     if as_json:
         write_document({"folder": str(out), "challenges": [asdict(one) for one in shown]})
     elif name == ALL:
-        line(f"{len(shown)} challenges of {shown[0].student} in {out}", whole=True)
+        print_place(f"{len(shown)} challenges of {shown[0].student} in", out)
     else:
         one = shown[0]
         line(visible(f"{chosen[0].title}\n\n{one.question}\n"))
@@ -360,7 +361,7 @@ def _check(paths: Sequence[Path], key: bytes, lessons: Path | None, as_json: boo
         if (same := next((there for other, there in read if other == one), None)) is not None:
             rows.append({"file": str(path), "same_as": str(same)})
             if not as_json:
-                line(f"{shown}: the same sheet as {_quoted(same)}", whole=True)
+                console.say(f"{shown}: the same sheet as {_quoted(same)}", markup=False)
             continue
         another = next((there for other, there in read if other.student == one.student), None)
         read.append((one, path))
@@ -373,11 +374,11 @@ def _check(paths: Sequence[Path], key: bytes, lessons: Path | None, as_json: boo
         row = {**_summary(one), "file": str(path), "holds": not wrong, "faults": wrong, "another_sheet": other}
         rows.append(row | ({"to_look_at": unread} if one.answers else {}))
         if not as_json:
-            line(f"{shown}: {'DOES NOT HOLD' if wrong else 'holds'}. {_words(one)}", whole=True)
+            console.say(f"{shown}: {'DOES NOT HOLD' if wrong else 'holds'}. {_words(one)}", markup=False)
             if another is not None:
-                line(f"  another sheet of this student: {_quoted(another)}", whole=True)
+                console.say(f"  another sheet of this student: {_quoted(another)}", markup=False)
             for each in [*unread, *wrong[:_MOST]]:
-                line(f"  {each}", whole=True)
+                console.say(f"  {each}", markup=False)
             if len(wrong) > _MOST:
                 line(f"  … and {len(wrong) - _MOST} more (--json lists them)")
     if as_json:

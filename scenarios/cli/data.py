@@ -16,8 +16,9 @@ from scenarios.render.terminal import (
     apart,
     console,
     fail,
+    print_place,
+    print_tables,
     problems,
-    stacked,
     write,
     write_document,
 )
@@ -40,7 +41,8 @@ def _list(as_json: AsJson = False) -> None:
         write_document({"data": [plain(one) for one in sets()], "folder": str(folder())})
         return
     print_sets()
-    console.print(f"\nThe data folder is [bold]{escape(str(folder()))}[/].", highlight=False, soft_wrap=True)
+    console.print()
+    print_place("The data folder:", folder())
     console.print("[bold]netsim data fetch NAME[/] downloads one that is absent.", highlight=False)
 
 
@@ -182,8 +184,7 @@ def print_sets() -> None:
         Column("licence", [escape(one.licence) for one in found], at_least=11),
         Column("here", [one.here for one in found], whole=True),
     ]
-    for table in stacked(columns, console):
-        console.print(table, highlight=False)
+    print_tables(columns[0], [columns[1:]], console)
     console.print(
         "Records are those of the training part, and of images those of the first two classes.", style="dim"
     )

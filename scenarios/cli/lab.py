@@ -21,7 +21,17 @@ from netsim.errors import ScenarioError
 from scenarios.cli.options import AsJson, bounded, command, given, refuse, taken
 from scenarios.lab import course
 from scenarios.lab.course import SHIPPED, Lesson, chosen, lessons, need_marimo
-from scenarios.render.terminal import Column, cannot_write, console, fitted, line, problems, program, write_document
+from scenarios.render.terminal import (
+    Column,
+    cannot_write,
+    console,
+    line,
+    print_place,
+    print_tables,
+    problems,
+    program,
+    write_document,
+)
 
 HOST = "127.0.0.1"
 PORT = 2719
@@ -197,13 +207,16 @@ def _lab(
             _key(found if one is None else [one], lesson, as_json)
         elif listed:
             columns = [
-                Column("", [str(number) for number, _ in enumerate(found, 1)], right=True, whole=True),
-                Column("lesson", [f"[bold]{escape(each.name)}[/]" for each in found], whole=True),
-                Column("subject", [escape(each.title) for each in found]),
+                Column(
+                    "    lesson",
+                    [f"{k:2}  [bold]{escape(each.name)}[/]" for k, each in enumerate(found, 1)],
+                    whole=True,
+                ),
+                Column("subject", [escape(each.title) for each in found], at_least=20),
             ]
-            console.print(fitted(columns, console))
+            print_tables(columns[0], [columns[1:]], console)
             here = escape(program())
-            console.print(f"\nOpen one with [bold]{here} lab NAME[/], all with [bold]{here} lab[/].", highlight=False)
+            console.print(f"Open one with [bold]{here} lab NAME[/], all with [bold]{here} lab[/].", highlight=False)
         elif edit:
             _edit(one, copy, port, browser and not headless)
         elif copy is not None:
@@ -214,11 +227,10 @@ def _lab(
             number = free_port(port)
             token = secrets.token_urlsafe(16)
             page = f"http://{HOST}:{number}/{'' if one is None else f'{one.name}/'}?token={token}"
-            console.print(f"The lab: [bold]{page}[/] Ctrl-C ends it.", highlight=False, soft_wrap=True)
+            print_place("The lab:", page)
+            line("Ctrl-C ends it.")
             if kept is not None:
-                console.print(
-                    f"Answers of {kept.student}: {kept.path}", highlight=False, soft_wrap=True, markup=False
-                )
+                print_place(f"Answers of {kept.student}:", kept.path)
             console.file.flush()
             _serve(found, number, token, browser=page if browser and not headless else None)
             console.file.flush()
@@ -240,16 +252,17 @@ def _key(lessons: Sequence[Lesson], place: str | None, as_json: bool) -> None:
         if as_json:
             continue
         where = one.name if one.path.parent == SHIPPED else place or one.name
-        line(f"# {one.title}\n\nnetsim lab {where}\n", whole=True)
+        console.say(f"# {one.title}\n\nnetsim lab {where}\n", markup=False)
         at: Mapping[str, object] = {}
         for each in solved:
             if each.at != at:
-                line(f"## {', '.join(f'{name}: {_written(value)}' for name, value in each.at.items())}\n", whole=True)
+                head = ", ".join(f"{name}: {_written(value)}" for name, value in each.at.items())
+                console.say(f"## {head}\n", markup=False)
             at = each.at
             settings = [f"{name}: {_written(value)}" for name, value in (each.settings or {}).items()]
             ask = f"{each.ask}\n" + ("\nOne of these:\n" if len(each.answers) > 1 else "")
-            line("\n".join([ask, *(f"- {answer}" for answer in (*each.answers, *settings))]), whole=True)
-            line(f"\n{each.why}\n", whole=True)
+            answers = "\n".join(f"- {answer}" for answer in (*each.answers, *settings))
+            console.say(f"{ask}\n{answers}\n\n{each.why}\n", markup=False)
     if as_json:
         write_document({"version": version("netsim-lab"), "lessons": rows})
 

@@ -91,8 +91,10 @@ def _ledger(
         except OSError as error:
             why = f"cannot be written ({error.strerror or error})"
             terminal.fail(ScenarioError("--out", str(page), why, "a file that can be written"))
-        witnesses = f", and {len(written) - 1} witnesses beside it" if len(written) > 1 else ""
-        said.print(f"Page: [bold]{escape(str(page))}[/]{witnesses}", soft_wrap=True)
+        witnesses = f"and {len(written) - 1} witnesses beside it" if len(written) > 1 else ""
+        terminal.print_place("Page:", page, to=said)
+        if witnesses:
+            said.say(witnesses)
     elif out is not None or not names:
         terminal.remark(f"No page: without results yet: {', '.join(missing)}")
     if status == terminal.INTERRUPTED:
@@ -139,8 +141,8 @@ def _print(found: Sequence["Row"]) -> None:
         terminal.Column(name, cells, right=name not in ("algorithm", "verdict"), whole=name != "algorithm")
         for name, cells in zip(names, zip(*rows, strict=True), strict=bool(rows))
     ]
-    for table in terminal.stacked(columns, terminal.console) if rows else ():
-        terminal.console.print(table)
+    if rows:
+        terminal.print_tables(columns[0], [columns[1:]], terminal.console)
     heads = "ε claimed, exact and audited; from: the agent's activation by which the claim is exceeded\n"
     terminal.console.print(heads, style="dim", highlight=False)
     for row in found:
@@ -310,7 +312,7 @@ def _papers(
         for name, text in written().items():
             with file_written(pages / name, "--pages", "a folder that can be written") as draft:
                 draft.write_text(text, encoding="utf-8")
-            said.print(f"Page: [bold]{escape(str(pages / name))}[/]", soft_wrap=True)
+            terminal.print_place("Page:", pages / name, to=said)
     for one in ran:
         if one.surprising:
             status = status or terminal.REFUTED
@@ -386,15 +388,19 @@ def _document(paper: "Paper", item: "Item", ran: _Ran | None) -> dict[str, objec
 
 
 def _print_paper(paper: "Paper", ran: "dict[str, _Ran]") -> None:
-    terminal.console.print(f"[bold cyan]{escape(paper.paper)}[/]", highlight=False)
+    console = terminal.console
+    console.print(f"[bold cyan]{escape(paper.paper)}[/]", highlight=False)
     width = max(len(item.id) for item in paper.items)
     for item in paper.items:
         one = ran.get(item.id)
         outcome = item.outcome if one is None else one.outcome
-        head = f"  [bold]{item.id:{width}}[/]  [{COLOURS.get(outcome, 'dim')}]{outcome}[/]"
-        terminal.console.print(head + (f" [dim]({one.seconds:.0f} s)[/]" if one else ""), highlight=False)
-        terminal.console.print(Padding(escape(item.in_short), (0, 0, 0, 6)), highlight=False)
-    terminal.console.print()
+        said = f"[{COLOURS.get(outcome, 'dim')}]{outcome}[/]" + (f" [dim]({one.seconds:.0f} s)[/]" if one else "")
+        if console.width < terminal.NARROW:
+            terminal.print_below(item.id, [said, escape(item.in_short)], console)
+            continue
+        console.print(f"  [bold]{item.id:{width}}[/]  {said}", highlight=False)
+        console.print(Padding(escape(item.in_short), (0, 0, 0, 6)), highlight=False)
+    console.print()
 
 
 def _print_item(item: "Item", ran: _Ran | None) -> None:
@@ -402,14 +408,15 @@ def _print_item(item: "Item", ran: _Ran | None) -> None:
     console.print(f"[bold]{escape(item.item)}[/] [dim]{escape(item.place)}[/]", highlight=False)
     console.print(Padding(escape(item.states), (0, 0, 1, 2)), highlight=False)
     if (claim := item.claim) is not None:
-        console.print(f"  Formula: {escape(claim.formula)}", highlight=False)
+        terminal.line(f"  Formula: {claim.formula}")
         for one in claim.conditions:
             met = {True: "met", False: "[bold red]not met[/]", None: "cannot be told"}[one.met]
-            console.print(f"  Condition {escape(one.condition)}: {met}. {escape(one.found)}", highlight=False)
+            said = f"Condition {escape(one.condition)}: {met}. {escape(one.found)}"
+            console.print(Padding(said, (0, 0, 0, 2)), highlight=False)
         console.print()
     console.print(f"Outcome: [{COLOURS[item.outcome]}]{item.outcome}[/]. {escape(item.found)}", highlight=False)
     for what in item.missing:
-        console.print(f"  Missing in the text: {escape(what)}", highlight=False)
+        terminal.line(f"  Missing in the text: {what}")
     if ran is not None:
         console.print(
             f"Run at scale {ran.scale} ({ran.seconds:.0f} s): [{COLOURS.get(ran.outcome, 'dim')}]{ran.outcome}[/]. "
@@ -418,7 +425,7 @@ def _print_item(item: "Item", ran: _Ran | None) -> None:
         )
         terminal.print_page(Path(ran.folder))
     elif item.command is not None:
-        console.print(f"See it: [bold]{escape(item.command)}[/]", highlight=False)
+        terminal.print_place("See it:", item.command)
 
 
 def _evidence(item: "Item", folder: Path) -> int:

@@ -48,12 +48,12 @@ def _commands(command: Any, ctx: Any) -> Iterator[tuple[str, list[tuple[str, str
 
 
 def _of(parameter: Any, ctx: Any) -> tuple[str, str]:
-    """An option with its names and its kind, or an argument, and what is said of it."""
-    option = parameter.param_type_name == "option"
-    kind = None if option and parameter.is_flag else parameter.display_type_rich(ctx=ctx)
-    names = ", ".join(parameter.opts) if option else parameter.display_name_raw
-    words, said = parameter.help or "", (parameter.get_help_record(ctx) or ("", ""))[1]
-    return f"{names} {kind or ''}".strip(), said or words
+    """An option with its names and its kind, or an argument as the usage names it, and what is said of it."""
+    words = (parameter.get_help_record(ctx) or ("", ""))[1] or parameter.help or ""
+    if parameter.param_type_name != "option":
+        return parameter.metavar or parameter.name.upper(), words
+    kind = "" if parameter.is_flag else parameter.display_type_rich(ctx=ctx)
+    return f"{', '.join(parameter.opts)} {kind or ''}".strip(), words
 
 
 def _list(head: str, rows: Sequence[tuple[str, str]]) -> None:

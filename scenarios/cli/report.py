@@ -19,8 +19,10 @@ from scenarios.render.terminal import (
     WRONG_INPUT,
     console,
     fail,
+    fitted,
     line,
     of_progress,
+    print_place,
     problems,
     remark,
     write,
@@ -112,11 +114,11 @@ def _report(
     except OSError as error:
         why = f"{error.filename or 'a file in it'} cannot be written ({error.strerror or error})"
         fail(ScenarioError("--into", str(into or place / "figures"), why, "a folder to write to"))
-    console.print(f"Report: [bold]{escape(str(pages[0]))}[/]", highlight=False, soft_wrap=True)
+    print_place("Report:", pages[0])
     if len(pages) > 1:
         console.print(f"and {len(pages) - 1} of its variants", highlight=False)
     for one in lines:
-        line(one, whole=True)
+        console.say(one, markup=False)
     if show and not webbrowser.open(pages[0].absolute().as_uri()):
         fail(ScenarioError("--open", str(pages[0]), "no browser was found", "open the file by hand"))
 
@@ -225,13 +227,15 @@ def _compare(
         write_result(comparison.result())
         return
     _print(comparison)
-    console.print(f"\nPage: [bold]{page}[/]", soft_wrap=True, highlight=False)
+    if page is not None:
+        console.print()
+        print_place("Page:", page)
 
 
 def _print(comparison: "Comparison") -> None:
     from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES
     from scenarios.render.page.several import against_words, run_cells
-    from scenarios.render.terminal import Column, print_tables, stacked
+    from scenarios.render.terminal import Column, print_tables
     from scenarios.render.verdicts import coloured, epsilon_columns
     from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import MISSING, setting, show
@@ -260,10 +264,9 @@ def _print(comparison: "Comparison") -> None:
             fields = [Column("field", [escape(one.field) for one in comparison.differences])]
             for k, run in enumerate(comparison.runs):
                 values = [one.values[k] for one in comparison.differences]
-                cells = [MISSING if value is ABSENT else escape(setting(value)) for value in values]
+                cells = [MISSING if value is ABSENT else escape(setting(value)) or '""' for value in values]
                 fields.append(Column(run.label, cells))
-            for table in stacked(fields, console):
-                console.print(table)
+            print_tables(fields[0], [fields[1:]], console)
     for one in comparison.against:
         console.print(f"[bold]{escape(one.other)}[/] against {escape(one.base)}:", highlight=False)
         compared = against_words(one)
@@ -318,7 +321,8 @@ def _artifact(
         raise
     except Exception as error:  # of a run, or of somebody's code
         fail(error, place)
-    console.print(f"Artifact: [bold]{out}[/] (python {out}/run.py)", highlight=False, soft_wrap=True)
+    print_place("Artifact:", out)
+    print_place("Repeat it with:", f"python {out}/run.py")
 
 
 # ── trace ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -388,15 +392,14 @@ def _trace(
         traced = Traced.open(place, algorithm, by, shown_replica)
         rows = traced.rows
         if pcapng is not None:
-            line(f"{traced.export(pcapng, shown_replica, at):,} packets in {pcapng}", whole=True)
+            print_place(f"{traced.export(pcapng, shown_replica, at):,} packets in", pcapng)
         elif summary:
             totals = Totals.of(rows)
             if as_json:
                 write(totals.as_json())
             else:
                 for one in totals.tables(traced.name):
-                    if one.row_count:
-                        console.print(one)
+                    console.print(fitted(one, console))
                 line(f"{totals.sentence()}; values were not read")
         elif as_json or as_lines:
             _objects(traced.as_json(most, values), as_lines)

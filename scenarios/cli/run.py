@@ -300,18 +300,15 @@ def _sweep(
 
         for words in unchanging(swept(folder)):
             terminal.line(words)
-        console.print(f"\nTable: [bold]{escape(str(folder / SWEPT))}[/]", soft_wrap=True)
-        console.print(
-            f"Page:  {escape(terminal.program())} report {escape(shlex.quote(str(folder)))}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        console.print()
+        terminal.print_place("Table:", folder / SWEPT)
+        terminal.print_place("Its page:", f"{terminal.program()} report {shlex.quote(str(folder))}")
     if share is not None:
         of_all = f"{found.all} point{'s' * (found.all > 1)}"
         console.print(f"It has {found.there} of the sweep's {of_all}", highlight=False)
         if found.there < found.all:
             words = "The others come with the other shares; whatever is missing then, with:"
-            console.print(f"{words} [bold]{escape(again)}[/]", highlight=False, soft_wrap=True)
+            terminal.print_place(words, again)
     if found.status == "interrupted":
         interrupted("the folder has the points that were done", again + on)
         raise typer.Exit(INTERRUPTED)

@@ -23,16 +23,14 @@ from scenarios.render.terminal import (
     console,
     fail,
     line,
+    print_tables,
     problems,
     remark,
-    stacked,
     visible,
     write_document,
 )
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from attacks.audit.witness import Account
     from scenarios.stages.witness import Confirmation
     from scenarios.stages.witness_file import WitnessFile
@@ -158,8 +156,8 @@ def _print(found: "Confirmation", every: bool) -> None:
         )
         say(f"Claim: {value} ({escape(claim.source)}).")
     if (account := found.account) is not None:
-        for table in _tables(found, account, every):
-            console.print(table, highlight=False)
+        if rows := _columns(found, account, every):
+            print_tables(rows[0], [rows[1:]], console)
         if found.first_above is not None and claim is not None:
             claimed = f"ε = {show_epsilon(claim.epsilon)}, the claim for the whole run"
             say(f"Above: up to the marked message the losses add up to more than {claimed}.")
@@ -179,10 +177,10 @@ def _print(found: "Confirmation", every: bool) -> None:
     say(f"[{style}]{word.capitalize()}[/]: {escape(found.reason)}")
 
 
-def _tables(found: "Confirmation", account: "Account", every: bool) -> "Iterator[Table]":
+def _columns(found: "Confirmation", account: "Account", every: bool) -> list[Column]:
     """A row for each release, by round, or by activation (act.) of a walk: in which field of a message and to whom it
-    went, what it adds, and the sum, which is held against what is claimed of the whole run. Two tables where one is
-    too wide.
+    went, what it adds, and the sum, which is held against what is claimed of the whole run. None where there is no
+    release.
 
     ‖Δ‖ is in the norm that the noise protects: in the head of the column where it is the same in all rows.
     """
@@ -210,12 +208,11 @@ def _tables(found: "Confirmation", account: "Account", every: bool) -> "Iterator
             distance if norm else f"ℓ{norms[t]} {distance}", _number(item.loss, 3), _number(running[t]), mark,
         ))  # fmt: skip
     heads = ("act." if found.step == "activation" else found.step, "sent", "law", f"‖Δ‖{norm}", "loss", "sum", "")
-    columns = [
+    return [
         Column(head, cells, right=head not in ("sent", ""), whole=head not in ("sent", "law"))
         for head, cells in zip(heads, zip(*rows, strict=True), strict=bool(rows))
         if any(cells)
     ]
-    return stacked(columns, console) if rows else iter(())
 
 
 def _shown(account: "Account", above: int | None, every: bool) -> Iterator[int]:

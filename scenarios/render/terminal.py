@@ -47,6 +47,9 @@ def named(text: str, names: Sequence[str], write: Callable[[str], str] = str) ->
 
 DONE, REFUTED, WRONG_INPUT, UNDECIDED, FAILED, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
+NARROW = 60
+"""Columns of a terminal below which a row of a table that has no room is a list, and terms stand before texts."""
+
 FINISHED = "The folder holds this very run, finished: nothing was run. --replace runs it again."
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
@@ -56,6 +59,18 @@ _NOT_ALLOWED = (errno.EACCES, errno.EPERM)
 
 
 _FILLING = re.compile(r" +(?=\n)")
+
+_HELD = "\ue000"
+"""A blank at which no line ends, until it is written."""
+_UNIT = re.compile(
+    r"(?<=\d) (?=(?:[%×]|[kMGT]?B|bytes?|[mµn]?s|min|h)(?!\w))|(?<=[εδ]) (?=[=≥≤] \d)|(?<=[=≥≤×]) (?=\d)"
+)
+"""Blanks between a number and its unit, or the sign before it and whose number that is."""
+
+
+def _held(text: str) -> str:
+    """A text whose numbers stay beside their units: "100 %"."""
+    return _UNIT.sub(_HELD, text)
 
 
 class _Console(Console):
@@ -79,15 +94,26 @@ class _Console(Console):
         with self.errors_named():
             super().print(*shown, **options)
 
-    def say(self, text: str, **options: Any) -> None:
+    def say(self, text: str, *, markup: bool = True, style: str | None = None) -> None:
         """A sentence, in as many lines as it takes on a terminal, or where COLUMNS says how wide a reader's lines
         are; for a program or a file in one."""
-        reader = self.is_terminal or "COLUMNS" in os.environ
-        self.print(text, highlight=False, soft_wrap=not reader, **options)
+        known = named(text, self.agents, escape if markup else str)
+        shown = self.render_str(known, markup=markup, highlight=False)
+        reader = self.has_reader
+        self.print(_in_parts(shown, self.width) if reader else shown, style=style, soft_wrap=not reader)
+
+    @property
+    def has_reader(self) -> bool:
+        """Whether lines are read as wide as they are: on a terminal, or where COLUMNS says how wide it is."""
+        return self.is_terminal or "COLUMNS" in os.environ
+
+    def render_str(self, text: str, *args: Any, **options: Any) -> Text:
+        """A text in which a number and its unit are in one line."""
+        return super().render_str(_held(text), *args, **options)
 
     def _render_buffer(self, buffer: "Iterable[Segment]") -> str:
         """Without the blanks that fill lines up: a program that reads them wants none."""
-        text = super()._render_buffer(buffer)
+        text = super()._render_buffer(buffer).replace(_HELD, " ")
         return text if self.is_terminal else _FILLING.sub("", text)
 
     @contextmanager
@@ -182,8 +208,12 @@ def write_result(found: object) -> None:
 
 _LEAD = re.compile(r" *(?:[•-] )?")
 """Before the words of a sentence: blanks, and the mark of a list."""
-_PARTS = re.compile(r"(?<=[./:])(?=[^\W\d])|(?<=,)(?=\w)")
+_PARTS = re.compile(r"(?<=[./:_\[])(?=[^\W\d_])|(?<=,)(?=\w)")
 """Places within a word where it may be broken, which are in no number."""
+
+
+_APART = re.compile(r"(?<=\S) {3,}(?=\S)")
+"""Blanks between a formula and its number in a margin."""
 
 
 _SHORTEST = 8
@@ -196,14 +226,29 @@ def line(text: str, *, style: str | None = None, whole: bool = False) -> None:
     _sentence(console, text, style, whole)
 
 
-def _sentence(to: _Console, text: str, style: str | None = None, whole: bool = False) -> None:
+def print_place(head: str, what: object, *, to: _Console | None = None) -> None:
+    """A head, and behind it a path or a command to copy, which is never broken: where a reader's line has no room for
+    both, on a line of its own."""
+    to, shown = to or console, visible(str(what))
+    if to.has_reader and cell_len(f"{head} {shown}") > to.width:
+        _sentence(to, head)
+        head = " " * (_lead(head) + 1)
+    to.print(f"{escape(head)} [bold]{escape(shown)}[/]", highlight=False, soft_wrap=True)
+
+
+def _lead(text: str) -> int:
+    """How many letters come before the words of a sentence."""
     lead = _LEAD.match(text)
-    hang = 0 if lead is None else len(lead[0])
+    return 0 if lead is None else len(lead[0])
+
+
+def _sentence(to: _Console, text: str, style: str | None = None, whole: bool = False) -> None:
+    hang = _lead(text)
     if whole or not hang:
         to.print(text, style=style, highlight=False, markup=False, soft_wrap=whole)
         return
-    words = Text(named(text[hang:], to.agents))
-    lines = words.wrap(to, max(1, to.width - hang))
+    width = max(1, to.width - hang)
+    lines = _in_parts(Text(_held(named(text[hang:], to.agents))), width).wrap(to, width)
     for k, one in enumerate(lines):
         one.rstrip()
         to.print(Text(text[:hang] if k == 0 else " " * hang) + one, style=style, soft_wrap=True)
@@ -215,7 +260,7 @@ _TERM = re.compile(r"(?P<lead> *(?:- |\d+\. |(?<=  )\S+ {2,})?)(?P<words>.*)")
 
 def reflowed(text: str, before: str = "") -> list[str]:
     """A documentation in lines as wide as the console: sentences go on at their own indentation; other lines that are
-    indented, as formulas are, stay as they are."""
+    indented, as formulas are, stay as they are where there is room."""
     lines, block = list[str](), ""
     for one in [*text.splitlines(), ""]:
         known, found = _TERM.fullmatch(block), _TERM.fullmatch(one)
@@ -233,12 +278,34 @@ def reflowed(text: str, before: str = "") -> list[str]:
 
 
 def _filled(lead: str, words: str, before: str) -> list[str]:
-    if lead and not lead.strip():
-        return [before + lead + words]
-    return wrap(
-        words, max(40, console.width), initial_indent=before + lead, subsequent_indent=before + " " * len(lead),
-        break_long_words=False, break_on_hyphens=False,
+    first, width = before + lead, max(40, console.width)
+    if not lead or lead.strip():
+        return _hanging(words, first, " " * len(first), width)
+    if len(first + words) <= width:
+        return [first + words]
+    return _hanging(_APART.sub("  ", words), first, first + "    ", width)  # a formula, and its number in a margin
+
+
+def _hanging(words: str, first: str, others: str, width: int) -> list[str]:
+    """Words in lines that begin with `first`, and all but the first with `others`; no word is broken."""
+    lines = wrap(
+        _held(words), width, initial_indent=first, subsequent_indent=others, break_long_words=False,
+        break_on_hyphens=False,
     )  # fmt: skip
+    return [one.replace(_HELD, " ") for one in lines]
+
+
+def entry(name: str, text: str) -> list[str]:
+    """A name and what is said of it, in lines as wide as the console."""
+    return _hanging(text, f"  {name}  ", " " * (len(name) + 4), max(40, console.width))
+
+
+def placed(head: str, what: str) -> list[str]:
+    """A head, and what is to be copied whole: beside it where there is room, else below it."""
+    lines = [f"{head} {what}"]
+    if cell_len(lines[0]) > console.width:
+        lines = [*reflowed(head), f"  {what}"]
+    return lines
 
 
 def remark(text: str) -> None:
@@ -289,7 +356,8 @@ def print_steps(head: str, steps: Iterable[tuple[str, str]]) -> None:
 
 def print_page(folder: Path, *, verbose: bool = True) -> None:
     """The place of a run's page; not `verbose`: and how to see here what it has."""
-    console.print(f"\nReport: [bold]{escape(str(folder / PAGE))}[/]", soft_wrap=True)
+    console.print()
+    print_place("Report:", folder / PAGE)
     if not verbose:
         line("It opens in a browser and has all that was checked. Here --verbose prints it.")
 
@@ -298,7 +366,7 @@ def interrupted(kept: str, command: str, *, anew: bool = False) -> None:
     """What a Ctrl-C left, and the command that continues, or begins `anew` where nothing of its work can be used."""
     problems.print(f"[yellow]Interrupted: {kept}.[/]")
     how = "Begin anew" if anew else "Continue"
-    problems.print(f"{how} with: [bold]{escape(_called_here(command))}[/]", highlight=False, soft_wrap=True)
+    print_place(f"{how} with:", _called_here(command), to=problems)
 
 
 def leave_if_stopped(error: BaseException | None) -> None:
@@ -372,8 +440,7 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
         else:
             traceback.print_exception(error)
     if page is not None:
-        done = f"What was done until then: [bold]{escape(str(page))}[/]"
-        problems.print(done, highlight=False, soft_wrap=True)
+        print_place("What was done until then:", page, to=problems)
     words = [brief(str(error)) if said is None else said]
     if said is None and isinstance(error, ScenarioError):
         words = [one.sentence(as_file=True) for one in error.each()]
@@ -461,21 +528,23 @@ def stacked(columns: Sequence[Column], console: Console) -> Iterator[Table]:
 
 
 def print_tables(first: Column, groups: Sequence[Sequence[Column]], console: Console) -> None:
-    """Groups of columns behind a first one, each a table; where one takes more than two, each row as a list of its
-    fields, below the first cell."""
+    """Groups of columns behind a first one, each a table, or two on a wide terminal; where there is no room,
+    each row as a list of its fields, below the first cell."""
     tables = [list(stacked([first, *group], console)) for group in groups]
-    if max(map(len, tables)) <= 2:
-        console.print(*(one for group in tables for one in group))
+    roomy = all(have_room([first, *group], console) for group in groups)
+    if roomy or (console.width >= NARROW and max(map(len, tables)) <= 2):
+        for table in (one for group in tables for one in group):
+            console.print(table, highlight=False)
         return
     columns = [one for group in groups for one in group]
     for name, *cells in zip(first.cells, *(one.cells for one in columns), strict=True):
         fields = list[str]()
         for one, cell in zip(columns, cells, strict=True):
-            if one.head:
-                fields.append(f"{escape(one.head)}: {cell}")
+            if one.head and cell:
+                fields.append(f"{escape(one.head)}: {cell}" if len(columns) > 1 else cell)
             elif cell:
                 fields[-1] += f" {cell}"
-        print_below(name, fields, console)
+        print_below(f"{escape(first.head)} {name}" if name.isdecimal() else name, fields, console)
     console.print()
 
 
@@ -488,7 +557,7 @@ def print_below(name: str, texts: Iterable[str], console: Console) -> None:
     """An entry of a list, in rich's markup, and what is said of it below, where there is no room beside it."""
     console.print(Padding(f"[bold]{name}[/]", (0, 0, 0, 2)), highlight=False)
     for text in texts:
-        console.print(Padding(text, (0, 0, 0, 4)), highlight=False)
+        console.print(Padding(_in_parts(console.render_str(text, highlight=False), console.width - 4), (0, 0, 0, 4)))
 
 
 def _table(columns: Sequence[Column], console: Console) -> tuple[Table, int]:

@@ -22,6 +22,7 @@ from netsim.files import read_json
 from netsim.transcript.message import COLUMNS, EVERYBODY, Place, Record, Selection
 from netsim.transcript.stored import StreamedTranscript
 from scenarios.files.folders import MANIFEST
+from scenarios.render.terminal import Column
 from scenarios.results.folder import is_results, no_results
 
 _NAMED = 20
@@ -350,15 +351,10 @@ class Totals:
             parts.append(f"{self.closed:,} exchange{'s' * (self.closed != 1)} closed")
         return f"{rows}: {', '.join(parts)}{span}"
 
-    def tables(self, called: Callable[[int], str]) -> tuple[Table, Table]:
+    def tables(self, called: Callable[[int], str]) -> Iterator[list[Column]]:
         """The links with most bytes, between agents as `called`, and every kind; shares are of the bytes of the same
-        event."""
-        links, kinds = (Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0)) for _ in range(2))
-        for table, what in ((links, "from → to"), (kinds, "kind")):
-            for name in ("event", what):
-                table.add_column(name, no_wrap=True)
-            for name in ("rows", "bytes", "share"):
-                table.add_column(name, justify="right", no_wrap=True)
+        event. Nothing where there is no row."""
+        links, kinds = list[tuple[str, ...]](), list[tuple[str, ...]]()
         for event, (_, total) in self._events():
             talkers = list(self._of(event, 1).items())
             named = [(f"{called(i)} → {called(j)}", counts) for (i, j), counts in talkers[:_TALKERS]]
@@ -368,8 +364,14 @@ class Totals:
             for table, lines in ((links, named), (kinds, self._of(event, 2).items())):
                 for what, (rows, size) in lines:
                     share = f"{size / max(1, total):.1%}"
-                    table.add_row(_EVENTS[event], escape(str(what)), f"{rows:,}", f"{size:,}", share)
-        return links, kinds
+                    table.append((_EVENTS[event], escape(str(what)), f"{rows:,}", f"{size:,}", share))
+        for what, table in (("from → to", links), ("kind", kinds)):
+            if table:
+                cells = zip(("event", what, "rows", "bytes", "share"), zip(*table, strict=True), strict=True)
+                yield [
+                    Column(head, own, right=head in ("rows", "bytes", "share"), whole=head != what)
+                    for head, own in cells
+                ]
 
     def as_json(self) -> str:
         """Everything as one JSON object; links of an event in order of bytes."""

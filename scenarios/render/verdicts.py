@@ -10,7 +10,7 @@ from rich.table import Table
 
 from scenarios.render import plain_words
 from scenarios.render.sentences import ELSEWHERE, about, games, missing, ran, seen, word
-from scenarios.render.terminal import Column, console, fitted, line, print_steps, problems
+from scenarios.render.terminal import NARROW, Column, console, fitted, line, print_place, print_steps, problems
 from scenarios.results import curves, findings
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords
 from scenarios.results.audit import AuditResult
@@ -30,8 +30,6 @@ COLOURS = {
 }
 _NAME = 11
 """Letters of a name that stand on one line, where it is that long."""
-_TABLED = 60
-"""Columns of a terminal from which on the three epsilons of several algorithms are one table."""
 _TERM = 12
 """Columns of a term, what is said of it beside it."""
 _COSTS = {
@@ -92,7 +90,7 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
         console.print(grid, highlight=False)
     marked = [coloured(one) + "*" * bool(one.outside_model) for one in results.algorithms]
     columns = [Column("algorithm", [escape(one.name) for one in results.algorithms], at_least=_NAME)]
-    tabled = console.width >= _TABLED and len(results.algorithms) > 1
+    tabled = console.width >= NARROW and len(results.algorithms) > 1
     if len(results.algorithms) > 1:
         columns += epsilon_columns(results.algorithms) if tabled else []  # else each stands with its algorithm
         console.print(fitted([*columns, Column("verdict", marked, whole=True)], console))
@@ -155,7 +153,7 @@ def _print_plain(results: Results, entry: AlgorithmResult, *, numbers: bool) -> 
 
 def _print_terms(rows: Sequence[tuple[str, ...]]) -> None:
     """Terms beside what is said of them; on a narrow terminal, before it."""
-    if console.width < _TABLED:
+    if console.width < NARROW:
         for term, *rest in rows:
             text = f"[dim]{escape(term)}:[/] {escape(', '.join(rest))}"
             console.print(Padding(text, (0, 0, 0, 2)), highlight=False)
@@ -244,11 +242,11 @@ def print_recorded_attack(reports: Sequence[AttackReport]) -> None:
             line(f"  {one.refused}")
             continue
         several = "first replica" if one.replicas == 1 else f"{one.replicas} replicas"
-        line(f"  {plural(one.rows or 0, 'row')} captured ({several}): {one.transcript}", whole=True)
+        print_place(f"  {plural(one.rows or 0, 'row')} captured ({several}):", one.transcript)
         if one.gradients is not None:
             line(f"  {_gradients(one.gradients)}")
             if one.gradients.estimates is not None and one.gradients.estimated and not one.gradients.refused:
-                line(f"  Estimates: {one.gradients.estimates}", whole=True)
+                print_place("  Estimates:", one.gradients.estimates)
         if one.truth is not None:
             why = one.truth.why_not
             if why == "not asked for":
@@ -299,5 +297,7 @@ def _print_records(found: KeptRecords) -> None:
             for (head, rank), cells in zip(heads, zip(*rows, strict=True), strict=True)
         ]
         console.print(fitted(columns, console))
-    for text in [*refused, *filter(None, (found.sentence, found.records and f"Records: {found.records}"))]:
+    for text in [*refused, *filter(None, [found.sentence])]:
         line(f"  {text}")
+    if found.records:
+        print_place("  Records:", found.records)

@@ -94,8 +94,9 @@ def attack_recording(
         assert subject.attacked is not None
         assert experiment.holding is not None
         few = _Recording(experiment, subject, subject.attacked, experiment.holding, second, score, progress)
-    for one in (whole, few):
-        one.load()
+    whole.load()
+    if few is not whole:
+        few.load(" of the second run")
     attacks = experiment.scenario.attacks
     gradients = whole.gradients(folder / f"estimates-{slug}.parquet")
     traffic = whole.traffic() if "traffic" in names else None
@@ -132,9 +133,9 @@ class _Recording:
     progress: Progress
     log: PacketLog = field(default_factory=PacketLog)
 
-    def load(self) -> None:
+    def load(self, which: str = "") -> None:
         """Read the transcript, so that a damaged file is said before anything is computed."""
-        self.progress.begin(f"{self.subject.spec.name}: reading {plural(len(self.transcript), 'row')}", 1)
+        self.progress.begin(f"{self.subject.spec.name}: reading {plural(len(self.transcript), 'row')}{which}", 1)
 
     # ── the adversary's side ────────────────────────────────────────────────────────────────────────────
     @cached_property

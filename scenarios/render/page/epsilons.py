@@ -214,7 +214,8 @@ class _Painter:
     def _room(self, starts: Sequence[float], width: float, mark: tuple[float, float]) -> tuple[float, bool]:
         """A place for a text so wide inside the picture, and, if there is one, off the line of the claim, and off its
         own `mark`: the first or the second of `starts`, else the nearest to the mark; whether it is off the line."""
-        (first, last), claim = self.plot.get_xlim(), self.scale.at(self.row.claimed)
+        (left, last), claim = self.plot.get_xlim(), self.scale.at(self.row.claimed)
+        first = left + 6 * self.pixel  # apart from the name of the lane
         gap, tries = 3 * self.pixel, [*starts, mark[1] + 3 * self.pixel, mark[0] - 3 * self.pixel - width]
         tries += [first, last - width]
         inside = [start for start in tries if first <= start <= last - width]

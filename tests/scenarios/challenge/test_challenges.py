@@ -202,11 +202,13 @@ def test_a_student_s_way_is_on_the_sheet(course):
     assert document("--out", course)["sheet"]["points"] == 7
 
 
-def test_a_sheet_that_holds(course):
+def test_a_sheet_that_holds(course, monkeypatch):
     said = netsim("--check", course / "sheet.json", course)
     assert f"{course / 'sheet.json'}: holds. ada: 1 of 30 solved, 7 points" in said.replace("\n", "")
     found = document("--check", course)["sheets"][0]
     assert (found["holds"], found["faults"]) == (True, [])
+    monkeypatch.setenv("COLUMNS", "40")
+    assert max(map(len, netsim("--check", course / "sheet.json").splitlines())) <= 40
 
 
 def test_one_sheet_that_cannot_be_read_does_not_keep_the_others_from_being_checked(course, tmp_path):

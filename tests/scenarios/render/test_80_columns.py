@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from netsim.errors import ScenarioError
@@ -204,9 +205,16 @@ def test_a_word_with_no_room_is_broken_at_its_dots(narrow):
     assert {*narrow.getvalue().split()} == {"a", "algorithm.", "claim.", "epsilon", "─" * 24}
 
 
+def test_a_word_with_no_room_is_broken_where_a_name_in_it_begins(narrow):
+    verdicts.console.width = 30
+    fields = [r"algorithms\[private gradient descent]", "private_gradient_descent"]
+    verdicts.console.print(*terminal.stacked([terminal.Column("a", fields)] * 2, verdicts.console))
+    assert {"algorithms[", "private", "descent]", "private_"} <= {*narrow.getvalue().split()}
+
+
 def test_a_documentation_is_as_wide_as_the_terminal(narrow):
     verdicts.console.width = 40
-    formula = "    x⁺ = x − y_i, which is a formula that is wider than the terminal"
+    formula = "    x⁺ = x − y_i, which is a formula that is wider            than the terminal"
     text = (
         "One word after the other until\nthe line is full and more.\n\n"
         + formula
@@ -220,13 +228,15 @@ def test_a_documentation_is_as_wide_as_the_terminal(narrow):
     another  another text"""
     )
     found = terminal.reflowed(text)
-    assert formula in found
-    assert max(len(line) for line in found if line != formula) <= 40
+    assert max(map(len, found)) <= 40
+    assert found[3:5] == ["    x⁺ = x − y_i, which is a formula", "        that is wider  than the terminal"]
+    verdicts.console.width = 90
+    assert formula in terminal.reflowed(text)
     assert " ".join(" ".join(found).split()) == " ".join(text.split())
     assert found[:2] == ["One word after the other until the line", "is full and more."]
-    assert found[5:8] == ["- a point that takes more than a line of", "  forty letters", "- another"]
-    assert found[9:11] == ["    a_term   a text that is said of it,", "             in two lines of its own"]
-    assert found[11:] == ["    another  another text"]
+    assert found[6:9] == ["- a point that takes more than a line of", "  forty letters", "- another"]
+    assert found[10:12] == ["    a_term   a text that is said of it,", "             in two lines of its own"]
+    assert found[12:] == ["    another  another text"]
 
 
 @pytest.mark.parametrize("width", [40, 80])
@@ -247,13 +257,20 @@ LISTS = [["data", "list"], ["lab", "--list"], ["challenge"], *(["list", kind] fo
 def test_a_list_of_a_command_is_whole_in_40_columns(command):
     text = cli(*command, ends=0, env={"COLUMNS": "40", "NETSIM_DATA": "/nowhere"}).stdout
     assert "…" not in text.replace("--answer …", "")
-    assert max(len(line) for line in text.splitlines() if line.startswith(" ")) <= 40
+    assert max(len(line) for line in text.splitlines() if not line.startswith("  netsim ")) <= 40
+    assert command != ["data", "list"] or "    description: images of handwritten" in text.splitlines()
     assert command != ["challenge"] or "    level 1: Agents without noise" in text.splitlines()
     assert command != ["list", "faults"] or "    is drawn in: one scalar leaves d − 1" in text.splitlines()
 
 
+def test_an_outcome_is_whole_in_40_columns():
+    lines = cli("papers", ends=0, env={"COLUMNS": "40"}).stdout.splitlines()
+    assert {"  dp-recal-problem", "    agrees", "    agrees in shape", "    cannot be run", "    differs"} <= {*lines}
+    assert max(map(cell_len, lines)) <= 40
+
+
 HELPED = {
-    "": ["  --install-completion", "  certificate"], "run": ["  scenario <str>", "  -o, --option FIELD=VALUE"],
+    "": ["  --install-completion", "  certificate"], "run": ["  SCENARIO", "  -o, --option FIELD=VALUE"],
     "new": ["  --algorithm KIND", "    private_gradient_descent."],
 }  # fmt: skip
 
@@ -306,9 +323,71 @@ def test_a_verdict_of_a_sweep_stands_beside_its_fields(monkeypatch, width, first
     assert re.split(r"\s{2,}", head.strip()) == first
 
 
-def test_an_algorithm_is_described_in_lines_as_wide_as_the_terminal():
-    lines = cli("show", "dp_recal", ends=0, env={"COLUMNS": "60"}).stdout.splitlines()
-    assert max(len(line) for line in lines if not line.startswith("    ")) <= 60
+@pytest.mark.parametrize("width", [40, 60])
+def test_an_algorithm_is_described_in_lines_as_wide_as_the_terminal(width):
+    lines = cli("show", "dp_recal", ends=0, env={"COLUMNS": str(width)}).stdout.splitlines()
+    assert not [line for line in lines if " " in line.strip() and len(line) > width]
+    assert ("Start with:" in lines) is ("  netsim new mine --algorithm dp_recal" in lines) is (width == 40)
+    assert "Code: netsim.algorithms.recal.DPRecal" in lines
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_what_is_to_be_copied_is_whole(narrow, width):
+    """Beside its head where there is room, else below it."""
+    terminal.console.width = width
+    for head, what in [
+        ("Report:", "results/a"), ("Report:", "results/a-long-name/and/another/report.html"),
+        ("  1,002 rows captured (first replica):", "results/a.parquet"),
+        ("The others come with the other shares; whatever is missing then, with:", "netsim sweep own.yaml"),
+    ]:  # fmt: skip
+        terminal.print_place(head, what)
+    first, *lines = narrow.getvalue().splitlines()
+    assert first == "Report: results/a"
+    assert lines == {
+        80: [
+            "Report: results/a-long-name/and/another/report.html",
+            "  1,002 rows captured (first replica): results/a.parquet",
+            "The others come with the other shares; whatever is missing then, with:",
+            "  netsim sweep own.yaml",
+        ],
+        40: [
+            "Report:", "  results/a-long-name/and/another/report.html",
+            "  1,002 rows captured (first replica):", "    results/a.parquet",
+            "The others come with the other shares;", "whatever is missing then, with:",
+            "  netsim sweep own.yaml",
+        ],
+    }[width]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "second"), [
+    ("this pair uses 100 %", "100 %"), ("a rate of packets is 0 s", "0 s"),
+    ("with so many bytes 12 kB", "12 kB"), ("an error of the 3.12 × 10⁻¹⁶", "3.12 × 10⁻¹⁶"),
+    ("and that is an ε of ≥ 0.04", "≥ 0.04"), ("what it learns is ε = 3.36", "ε = 3.36"),
+    ("what is of agent 3 sent", "sent"),
+])  # fmt: skip
+@pytest.mark.parametrize("lead", ["", "  "])
+def test_a_number_stands_beside_its_unit(narrow, text, second, lead):
+    last = text.split()[-1]
+    terminal.console.width = len(lead) + (22 if second == "sent" else len(text) - len(last) - 1)
+    terminal.line(lead + text)
+    terminal.console.print(lead + text, highlight=False, markup=False)
+    assert [one.strip() for one in narrow.getvalue().splitlines()].count(second) == 2
+
+
+@pytest.mark.parametrize(("width", "listed"), [(40, True), (59, True), (60, False)])
+def test_a_row_that_has_no_room_is_a_list_of_its_fields(narrow, width, listed):
+    """Numbers alone have their head before them; what is broken is broken where a part of it ends."""
+    terminal.console.width = width
+    columns = [
+        terminal.Column("round", ["1", "another"], whole=True),
+        terminal.Column("of a long name", ["private_gradient_descent_of_mine_alone", ""]),
+        terminal.Column("sum", ["∞", "3"], whole=True), terminal.Column("", ["< above", ""], whole=True),
+    ]  # fmt: skip
+    terminal.print_tables(columns[0], [columns[1:]], terminal.console)
+    lines = [line.rstrip() for line in narrow.getvalue().splitlines()]
+    assert ("  round 1" in lines) is ("    sum: ∞ < above" in lines) is listed
+    assert lines.count("    of a long name:") == (width == 40)
+    assert max(map(len, lines)) <= width
 
 
 SENTENCES = {
@@ -319,6 +398,9 @@ SENTENCES = {
         "other.py", "scenarios of somebody else/with a long name/other.py:Own"
     ),
     "a finished run": lambda: terminal.remark(terminal.FINISHED),
+    "an address": lambda: terminal.remark(
+        "It cannot be downloaded: https://somewhere.org/cvdf-datasets/mnist/train-images-idx3-ubyte.gz"
+    ),
     "what check says": lambda: terminal.remark(
         str(command._Undefined("plain descent", 0.0, ("no noise is added to what is sent",), "-o x=1"))
     ),
@@ -336,7 +418,7 @@ def test_a_sentence_is_in_lines_of_the_terminal_and_in_one_for_a_program(monkeyp
     lines = re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines()
     assert (len(lines) > 1) == (reader is not None)
     assert (max(map(len, lines)) <= 40) == (reader is not None)
-    assert re.search(r"\b(probability|somebody|finished|undefined)\b", " ".join(lines))  # no word is broken
+    assert re.search(r"\b(probability|somebody|finished|datasets|undefined)\b", " ".join(lines))  # no word is broken
 
 
 def test_times_are_whole_at_40_columns():

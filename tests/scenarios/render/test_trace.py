@@ -118,6 +118,9 @@ def test_a_summary_counts_every_link_and_kind(folder, rows):
     assert air["kinds"]["ack"]["rows"] == sum(r.kind == "ack" for r in rows)
     sizes = [link["bytes"] for link in air["links"]]
     assert sizes == sorted(sizes, reverse=True)
+    narrow = cli("trace", folder, "--algorithm", "leaky", "--summary", env={"COLUMNS": "40"}, ends=0).stdout
+    assert max(map(len, narrow.splitlines())) <= 40
+    assert {"event", "from", "rows", "bytes", "share", f"{sizes[0]:,}"} <= {*narrow.split()}
     one_by_one = Totals()
     for row in rows:
         one_by_one.add(row)

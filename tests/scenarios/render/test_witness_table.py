@@ -4,10 +4,10 @@ from io import StringIO
 from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
 
 from attacks.audit.witness import Account, Item
 from scenarios.cli import witness
+from scenarios.render import terminal
 
 FIELD = "compressed_difference_of_the_tracked_gradient"
 
@@ -21,29 +21,29 @@ def account(laws=("Gaussian",)):
     return Account(1, items, None, True, None)
 
 
-def shown(monkeypatch, width, account):
-    console = Console(width=width, record=True, file=StringIO())
-    monkeypatch.setattr(witness, "console", console)
+def shown(width, account):
+    console = type(terminal.console)(width=width, file=StringIO())
     found = SimpleNamespace(first_above=1, step="activation", file=SimpleNamespace(intact=True))
-    for table in witness._tables(found, account, every=False):
-        console.print(table)
-    return console.export_text()
+    first, *others = witness._columns(found, account, every=False)
+    terminal.print_tables(first, [others], console)
+    return console.file.getvalue()
 
 
 @pytest.mark.few("80")
 @pytest.mark.parametrize("width", [40, 50, 66, 80, 120])
-def test_no_name_and_no_number_is_cut(monkeypatch, width):
-    text = shown(monkeypatch, width, account())
+def test_no_name_and_no_number_is_cut(width):
+    text = shown(width, account())
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
     assert (text.count("0.000314"), text.count("-0.002916"), text.count("< above")) == (3, 1, 1)
     assert FIELD in (text if width >= 66 else "".join(text.split()))
+    assert (text.count("act."), text.count("sum")) == ((3, 3) if width < 60 else (1, 1) if width > 80 else (2, 1))
 
 
-def test_the_norm_is_in_the_head_where_all_rows_have_the_same(monkeypatch):
-    assert "‖Δ‖₂" in shown(monkeypatch, 100, account())
-    assert "ℓ" not in shown(monkeypatch, 100, account())
-    mixed = shown(monkeypatch, 100, account(("Gaussian", "Laplace")))
+def test_the_norm_is_in_the_head_where_all_rows_have_the_same():
+    assert "‖Δ‖₂" in shown(100, account())
+    assert "ℓ" not in shown(100, account())
+    mixed = shown(100, account(("Gaussian", "Laplace")))
     assert "‖Δ‖ " in mixed
     assert "ℓ₁ 0.000992" in mixed
     assert "ℓ₂ 0.000314" in mixed

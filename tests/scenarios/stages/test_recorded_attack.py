@@ -95,6 +95,12 @@ def test_other_attacks_can_be_named_and_the_informed_adversary_knows_all_but_one
     assert report["reconstructions"]["attacks"][0]["verdict"] == "recovered"
     assert attacked(folder, "--attack", "gradients")[0]["reconstructions"] is None
     cli("attack", folder, "--attack", "posterio", ends=2, stderr="did you mean 'posterior'?")
+    asked = [folder, "--attack", "gradients", "--algorithm", "plain"]
+    lines = cli("attack", *asked, ends=0, env={"COLUMNS": "40"}).stdout.splitlines()
+    begun = [one for one in lines if one.startswith("·")]
+    assert begun[1].startswith(f"{begun[0]} of the second")
+    assert len(begun) == len({*begun})
+    assert not [one for one in lines if len(one) > 40 and " " in one.strip()]
 
 
 def test_a_transcript_alone_needs_its_scenario_and_is_scored_where_the_seed_makes_it_again(folder, tmp_path):

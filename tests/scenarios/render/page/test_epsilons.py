@@ -128,7 +128,7 @@ def test_no_number_lies_over_the_line_of_the_claim_or_outside(claimed, audited, 
                     if mark.get_marker() in ("o", "s") and list(mark.get_ydata()) == [lane]:
                         dot = axes.transData.transform((mark.get_xdata()[0], 0))[0]
                         assert not box.x0 - 2 < dot < box.x1 + 2, text.get_text()
-                assert axes.bbox.x0 - 1 <= box.x0 < box.x1 <= axes.bbox.x1 + 1, text.get_text()
+                assert axes.bbox.x0 + 3 <= box.x0 < box.x1 <= axes.bbox.x1 + 1, text.get_text()
 
 
 @pytest.mark.parametrize(("claimed", "audited", "lower", "upper"), [
