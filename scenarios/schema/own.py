@@ -130,7 +130,7 @@ def _suited(own: type[Algorithm], epsilon: float | None, delta: float, source: s
 
     def check(algorithm: Algorithm, setting: Setting) -> None:
         try:
-            own.check(algorithm, setting)
+            return own.check(algorithm, setting)  # what it returns by mistake is named by who calls it
         except ScenarioError as error:
             raise error.under("parameters") from None
 

@@ -165,13 +165,13 @@ MISTAKES = {
         "neighbors = 2: unknown field; allowed:",
     ),
     "a part as a truth value": (
-        "check tiny.yaml -o attacks=false", 2, "a truth value; allowed: a mapping of fields: gradients, victims, coins,"
+        "check tiny.yaml -o attacks=false", 2, "a truth value; allowed: a mapping of fields: gradients, victims, coi"
     ),
     "no audit": (
-        "check tiny.yaml -o audit=false", 2, "a truth value; did you mean null?; allowed: a mapping of fields: agent, "
+        "check tiny.yaml -o audit=false", 2, "a truth value; did you mean null?; allowed: a mapping of fields: agent"
     ),
     "no space after a colon in braces": (
-        "check tiny.yaml -o links={outages:{kind:random}}", 2, "no space after the colon of 'outages'; allowed: outages:"
+        "check tiny.yaml -o links={outages:{kind:random}}", 2, "no space after the colon of 'outages'; allowed: outa"
     ),
     "a part of defaults as one": (
         "check tiny.yaml -o audit=true", 2,
@@ -461,6 +461,24 @@ OWN = {
         f"await node.gradient(x, batch=[99]); {_MIXED}",
         70,
         "ProtocolError: own.py:24: batch = [99]: out of range; allowed: 0 to 7\nin agent 1, at t=0 s",
+    ),
+    "one world of several": (
+        _MIXED,
+        f"await node.gradient(x[0]); {_MIXED}",
+        70,
+        "node.gradient was given x of type float64 and shape (6,): (replicas, dimension) = (1, 6)",
+    ),
+    "a mechanism that is not imported": (
+        "privatize(x, Laplace",
+        "privatize(x, Gaussian",
+        70,
+        ": from netsim import Gaussian\n",
+    ),
+    "a type that is misspelt": (
+        "rounds: int",
+        "rounds: itn",
+        2,
+        "NameError: name 'itn' is not defined (line ",
     ),
     "a parameter as a variable": (
         _MIXED,
