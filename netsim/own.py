@@ -5,14 +5,16 @@ script, a cell of a notebook.
 """
 
 import ast
+import builtins
 import inspect
 import linecache
 import re
 import reprlib
+import sys
 import sysconfig
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, Field, FrozenInstanceError, fields, is_dataclass, replace
 from functools import cache
@@ -26,7 +28,7 @@ import numpy as np
 from netsim.algorithms.algorithm import Algorithm
 from netsim.arguments import check_types, expect
 from netsim.claims import Claim
-from netsim.errors import NetsimError, ProtocolError, ScenarioError, SimulationError, did_you_mean, near, what
+from netsim.errors import NetsimError, ProtocolError, ScenarioError, SimulationError, did_you_mean, meant, near, what
 from netsim.files import text_of
 from netsim.node import Exchange, Node
 
@@ -233,6 +235,8 @@ def explained(error: BaseException, port: type) -> BaseException:
             found.__notes__ = [*getattr(error, "__notes__", []), *([hint] if hint else [])]
             found.__cause__ = None if isinstance(error, AttributeError) else error  # Python suggests private names
             return found.with_traceback(error.__traceback__)
+    if isinstance(error, NameError) and not hint and (bring := not_imported(error, own[0].f_globals)):
+        hint = f"{_place(own)}: {bring}"
     if "'await' expression" in str(error):
         hint = f"{_place(own)}: an `await` too many? Only {', '.join(sorted(OFFERED))} are awaited"
     if isinstance(error, ValueError) and "read-only" in str(error):
@@ -249,6 +253,14 @@ def explained(error: BaseException, port: type) -> BaseException:
     if hint:
         error.add_note(hint)
     return error
+
+
+def not_imported(error: NameError, names: Mapping[str, object]) -> str:
+    """What brings a name that is not there: an import, or one of these names that is near; "" where neither does."""
+    name = error.name or ""
+    if name in vars(sys.modules[__name__.partition(".")[0]])["__all__"]:
+        return f"from netsim import {name}"
+    return meant(name, [*names, *dir(builtins)]).removeprefix("; ")
 
 
 def _in_time(error: ScenarioError, hint: str, *, of_port: bool) -> SimulationError:

@@ -249,6 +249,8 @@ class LiveNode:
 
     async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
         await self._work()
+        if type(x) is ndarray and x.shape != self._shape:  # which NumPy might stretch
+            raise ValueError(f"x has the shape {x.shape}, and not {self._shape}")
         objective = self._objective if batch is None else self._objective.batch(batch)
         gradient = objective.gradient(x)
         self._answered(x, gradient)

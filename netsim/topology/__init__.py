@@ -483,7 +483,12 @@ def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = _
             if len(words) < 2 or not (words[0] and words[1]):
                 line = text.splitlines()[number - 1].strip()
                 raise ScenarioError("path", str(path), f"line {number}: {line!r} is no link", "two names")
+            if words[0] == words[1]:
+                why = f"line {number}: {words[0]!r} twice: an agent is not its own neighbor"
+                raise ScenarioError("path", str(path), why, "two names in each line")
             graph.add_edge(words[0], words[1])
+    if not graph:
+        raise ScenarioError("path", str(path), "has no link", "two names a line, or GraphML")
     if graph.is_directed():
         raise ScenarioError("path", str(path), "the graph is directed", 'edgedefault="undirected"')
     return from_graph(graph, f"graph of {source.name}", weights=weights)

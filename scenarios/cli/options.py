@@ -58,7 +58,7 @@ class _Group(NarrowHelp, TyperGroup):
         try:
             return super().parse_args(ctx, args)
         except _USAGE as error:
-            if not ctx.meta["netsim.words"]:  # nothing was asked for: the error is the help
+            if _is_help(error):
                 raise
             _misused(error, ctx)
 
@@ -71,7 +71,14 @@ class _Group(NarrowHelp, TyperGroup):
             problems.print("[yellow]Interrupted.[/]")
             sys.exit(INTERRUPTED)
         except _USAGE as error:
+            if _is_help(error):
+                raise
             _misused(error, ctx)
+
+
+def _is_help(error: Exception) -> bool:
+    """Whether nothing was asked for: the error is the help."""
+    return type(error).__name__ == "NoArgsIsHelpError"
 
 
 def _misused(error: Exception, ctx: Any) -> NoReturn:
@@ -166,8 +173,9 @@ def _near(message: str) -> str:
 def _as_option(mistake: Any) -> str:
     """The options of a command that an unknown one is a slip of the pen from, the nearest first."""
     options: Sequence[str] = getattr(mistake, "possibilities", None) or ()
+    if options:
+        mistake.possibilities = None  # which may only look like it
     if found := near(str(getattr(mistake, "option_name", "")), options):
-        mistake.possibilities = None
         return f". Did you mean {' or '.join(found)}?"
     return ""
 

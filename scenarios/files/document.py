@@ -229,6 +229,8 @@ def _not_yaml(error: MarkedYAMLError, file: str, lines: list[str]) -> ScenarioEr
     if match := re.match(r"expected ',' or '([\]}])', but got", problem):
         said, allowed = f"not closed by {match[1]}, or a comma is missing", f"a comma or {match[1]}"
         line = start.line + 1 if start is not None else line
+        if joined := re.search(r"([\w.]+):[\[{]", lines[line - 1]):
+            said, allowed = f"no space after the colon of {joined[1]!r}", f"{joined[1]}: …"
         if match[1] == "}" and (key := re.search(r"[\w.]+\[\d+\][\w.\[\]]*(?=\s*:)", lines[line - 1])):
             said, allowed = "[ ] in a name within { }", f"the name in quotes: '{key[0]}'"
     elif problem.startswith("expected <block end>"):

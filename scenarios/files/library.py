@@ -4,7 +4,7 @@ command line overrides both. Nothing is validated or built, so that listing them
 import copy
 import re
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -313,6 +313,9 @@ def setting_of(text: str, form: str = "FIELD=VALUE, such as links.loss=0.2") -> 
     if not equals or not path:
         why = "no setting; a folder is --out" if "/" in text else "no setting"
         raise ScenarioError("-o", text, why, form)
+    if value.startswith("=") or "/" in path:
+        meant = f"{path.replace('/', '.')}={value.removeprefix('=').strip()}"
+        raise ScenarioError("-o", text, f"no setting; did you mean {meant!r}?", form)
     if not value:
         raise ScenarioError("-o", text, "there is no value after the sign", f"{path}=VALUE; {path}=null is none")
     try:
@@ -347,8 +350,17 @@ def _overridden(tree: Any, settings: Sequence[str]) -> Any:
     return tree
 
 
-def is_set(field: str, settings: Sequence[str]) -> bool:
-    """Whether a field, or what it is in, was set from the command line."""
-    keys = keys_of(field)
-    paths = [keys_of(setting.partition("=")[0].strip()) for setting in settings]
-    return any(keys[: len(path)] == path for path in paths if path)
+def is_set(field: str, settings: Sequence[str], tree: Any = None) -> bool:
+    """Whether a field, or what it is in, was set from the command line; of one that is in no file but in this tree,
+    also whether something in it was."""
+    keys, node = keys_of(field), tree
+    paths = [path for setting in settings if (path := keys_of(setting.partition("=")[0].strip()))]
+    with suppress(KeyError, IndexError, TypeError):
+        for key in keys[:-1]:
+            node = node[key]
+    made = bool(keys) and isinstance(node, Mapping) and keys[-1] in node and place_of(node, keys[-1]) is None
+    return any(
+        all(one in (key, "*") for key, one in zip(keys, path, strict=False))
+        for path in paths
+        if made or len(path) <= len(keys)
+    )

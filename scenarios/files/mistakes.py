@@ -57,7 +57,7 @@ def validated(model: type[M], tree: Any, file: str, settings: Sequence[str] = ()
         return model.model_validate({key: value for key, value in plain(tree).items() if key != EXTENDS})
     except ValidationError as error:
         found = [
-            replace(one, field=f"-o {one.field}", file=None, line=None) if is_set(one.field, settings) else one
+            replace(one, field=f"-o {one.field}", file=None, line=None) if is_set(one.field, settings, tree) else one
             for one in mistakes(error, tree, file, model).each()
         ]
         raise together(found) from None
@@ -175,10 +175,12 @@ class _Mistakes:
                 shown = "…" if isinstance(value, Mapping | list) else _inline(cast(object, value))
                 ways = [f"{one}: {{{name}: {shown}}}" for one in (*_inner(models[0], name), free)]
                 return f"unknown field; did you mean {', or '.join(ways)}?", allowed
-            inner = "" if _near(name, [one for form in forms for one in form]) else _alone_inside(name, value, models)
+            beside = [one for form in forms for one in form]
+            inner = "" if _near(name, beside) and SAID.get(name) not in beside else _alone_inside(name, value, models)
             inner = inner or self._only_missing(keys, models)
+            lists = [key for key, entries in self.tree.items() if isinstance(entries, list) and entries]
             return "unknown field" + (
-                inner or self._of_another(keys) or _near_text(name, forms, self.root, keys)
+                inner or self._of_another(keys) or _near_text(name, forms, self.root, keys, lists)
             ), allowed
         if kind.startswith("union_tag"):
             return self._explain_tag(kind, context, keys)
@@ -196,8 +198,12 @@ class _Mistakes:
             return f"not of the form of a name{hint}", BOUNDS[kind].format(**context)
         if kind in BOUNDS:
             allowed = self._range_at(keys, context) or BOUNDS[kind].format(**context)
-            problem = f"out of range{_of_hundred(value, context, allowed)}"
-            return problem, allowed.replace("1 entries", "one entry") + self._of_another_kind(keys)
+            character = CHARACTERS.get(str(value).lower(), "") if context.get("max_length") == 1 else ""
+            hint = f"; did you mean {character}?" if character else _of_hundred(value, context, allowed)
+            allowed = re.sub(
+                r"1 (entr|character)(ies|s)", lambda few: f"one {few[1]}{'y' * (few[2] == 'ies')}", allowed
+            )
+            return f"out of range{hint}", allowed + self._of_another_kind(keys)
         if kind == "int_from_float":
             return of_the_wrong_type(value, "a whole number"), "a whole number"
         if kind.endswith(("_type", "_parsing")):
@@ -210,11 +216,12 @@ class _Mistakes:
                 return f"wrong type: {_kind(value)}{hint}", f"{wanted} of {form}" if form else wanted
             if wanted != WANTED["model"]:
                 return of_the_wrong_type(value, wanted), wanted
-            allowed = form or wanted
-            hint = _alone_in(value, models)
+            fields = list(models[0].model_fields) if len(models) == 1 else []
+            allowed = form or (f"{wanted}: {', '.join(fields)}" if fields else wanted)
+            hint = _alone_in(value, models) or self._for_truth(keys, value)
             if not hint and isinstance(value, str):
                 hint = _of_no_form(value, (), models)
-            kind_of = "text" if isinstance(value, str) else "a number"
+            kind_of = "text" if isinstance(value, str) else _kind(value) if isinstance(value, bool) else "a number"
             return (f"wrong type: {kind_of}{hint}" if hint else of_the_wrong_type(value, wanted)), allowed
         return str(error["msg"]).removeprefix("Value error, "), str(context.get("allowed", ""))
 
@@ -254,6 +261,12 @@ class _Mistakes:
         meant = _written_as(value, WANTED["list"])
         return f"; did you mean {meant}?" if meant and self._is_allowed(keys, [value]) else ""
 
+    def _for_truth(self, keys: Sequence[Key], value: object) -> str:
+        """A question that offers a mapping of defaults for true, and no mapping for false, where they may stand."""
+        if not isinstance(value, bool) or not self._is_allowed(keys, {} if value else None):
+            return ""
+        return "; did you mean {}, with every default?" if value else "; did you mean null?"
+
     def _is_allowed(self, keys: Sequence[Key], value: object) -> bool:
         """Whether a value is one that may stand at a place; yes where nothing is known of it."""
         annotations = self._annotations_at(keys)
@@ -286,7 +299,8 @@ class _Mistakes:
             there = [(model, tag_field(model)) for model in self._models_at(keys)]
             words = [str(value) for model, tag in there if tag for value in literals(model, tag)]
             tag = str(context.get("discriminator")).strip("'")
-            return f"missing{_tag_in(_at(self.tree, keys), tag, words, keys)}", ", ".join(words)
+            others = {name for model, _ in there for name in model.model_fields if name != tag}
+            return f"missing{_tag_in(_at(self.tree, keys), tag, words, keys, others)}", ", ".join(words)
         tags = str(context.get("expected_tags", "")).replace("'", "")
         own = OWN_ALGORITHM if keys[:1] == ["algorithms"] and len(keys) == 2 else ""
         tag = context.get("tag")
@@ -485,12 +499,14 @@ TRUTHS = {
 """Truth values of YAML 1.1, which are text in YAML 1.2, and texts that are to be one."""
 
 SAID = {
-    "data": "reconstruct", "records": "reconstruct", "target": "label",
+    "links": "between", "data": "reconstruct", "records": "reconstruct", "target": "label",
     "nodes": "agents", "n": "agents", "size": "agents", "min": "low", "max": "high", "choices": "values",
     "sigma": "scale", "stddev": "scale", "std": "scale", "file": "path", "class": "path", "module": "path",
     "options": "parameters", "arguments": "parameters", "args": "parameters", "kwargs": "parameters",
 }  # fmt: skip
 """Names by which people look for a field."""
+CHARACTERS = {"tab": '"\\t"', "comma": '","', "semicolon": '";"', "space": '" "', "blank": '" "', "pipe": '"|"'}
+"""Words for a character."""
 RENAMED = {"meddlers": "active_adversaries", "told_state": "sent_state", "last_heard": "last_received"}
 """Fields and words of files of version 0.1, and what they are called now."""
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
@@ -502,28 +518,35 @@ DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d{1,2}")
 
 
 def _near(written: object, names: Sequence[str], cutoff: float = 0.61) -> str:
-    """A question that offers the nearest name, where there is one; spelling counts, case and hyphens do not."""
+    """A question that offers the nearest name, where there is one."""
+    if isinstance(written, str) and RENAMED.get(written) in names:
+        return f": renamed to {RENAMED[written]!r}"
+    nearest = _nearest(written, names, cutoff)
+    return did_you_mean([nearest] if nearest else [])
+
+
+def _nearest(written: object, names: Sequence[str], cutoff: float) -> str:
+    """The nearest name, "" where none is near; spelling counts, case and hyphens do not."""
     if not isinstance(written, str):
         return ""
-    if RENAMED.get(written) in names:
-        return f": renamed to {RENAMED[written]!r}"
     simple = {name.lower().replace("-", "_").replace(" ", "_"): name for name in names}
     word = written.lower().replace("-", "_").replace(" ", "_")
     begins = [name for name in simple if name.startswith(word)] if len(word) >= SHORTEST else []
     found = difflib.get_close_matches(word, simple, n=1, cutoff=cutoff) or (begins if len(begins) == 1 else [])
-    return did_you_mean([simple[one] for one in found])
+    return simple[found[0]] if found else ""
 
 
-def _tag_in(there: object, tag: str, words: Sequence[str], keys: Sequence[Key]) -> str:
+def _tag_in(there: object, tag: str, words: Sequence[str], keys: Sequence[Key], others: set[str]) -> str:
     """A question that offers the field that tells forms apart, of a mapping that has it not: a space that is missing,
-    another name for it, its word in the place of its name, or the mapping one level further in."""
+    another name for it, which is none of the `others`, its word in the place of its name, or the mapping one level
+    further in."""
     for name, value in cast("Tree", there).items() if isinstance(there, Mapping) else ():
         before, colon, after = name.partition(":")
         if colon and after and _near(before, [tag]):
             return f"; did you mean {tag!r}, with a space after the colon?"
         if isinstance(value, Mapping) and tag in value:
             return f"; did you mean {keys[-1]}.{name}: {{{tag}: …}}?"
-        if (isinstance(value, str) and value.lower() in words) or _near(name, [tag], TAG):
+        if (isinstance(value, str) and value.lower() in words) or (name not in others and _near(name, [tag], TAG)):
             return f"; did you mean {tag}: {_inline(cast(object, value))}?"
         if name in words:
             return f"; did you mean {tag}: {name}?"
@@ -549,9 +572,11 @@ def _lists(path: str, value: Any) -> Iterator[tuple[str, list[Any]]]:
         yield from _lists(f"{path}.{name}", inner)
 
 
-def _near_text(name: str, forms: Sequence[Sequence[str]], root: type[BaseModel], keys: Sequence[Key]) -> str:
+def _near_text(
+    name: str, forms: Sequence[Sequence[str]], root: type[BaseModel], keys: Sequence[Key], lists: Sequence[str]
+) -> str:
     """Suggestion for an unknown field: a missing space, a near name beside it, a longer one with it as a word, or
-    a field of another part."""
+    a field of another part. `lists`: parts of this tree that have an entry."""
     if match := re.fullmatch(r"(\w+):(\S.*)", name):
         return f"; did you mean {match[1]!r}, with a space after the colon?"
     beside = [one for form in forms for one in form]
@@ -561,8 +586,10 @@ def _near_text(name: str, forms: Sequence[Sequence[str]], root: type[BaseModel],
             {path for path in _paths(root, name) if path != name},
             key=lambda path: (path.count("."), "[" in path, path),
         )
+        places = [path.replace("[…]", "[0]", 1) if path.partition("[")[0] in lists else path for path in places]
         found = places if len(keys) == 1 else [path for path in places if path.startswith(f"{keys[0]}")]
-    return _near(name, beside, 0.75) or did_you_mean(found[:2]) or _near(name, beside)
+    above = f"; did you mean {name}, at the top of the file?" if len(keys) > 1 and name in root.model_fields else ""
+    return _near(name, beside, 0.75) or did_you_mean(found[:2]) or above or _near(name, beside, 0.65)
 
 
 def _of_hundred(value: object, bounds: Mapping[str, Any], allowed: str) -> str:
@@ -594,12 +621,18 @@ def _of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseM
             return f"; in seconds{hint}"
     if isinstance(value, list) and len(cast("list[Any]", value)) == 1 and not isinstance(value[0], list):
         return "; did you mean the same without hyphens or brackets?"
+    every = [str(one) for model in models if (tag := tag_field(model)) for one in literals(model, tag)]
+    nearest = (
+        value.lower()
+        if isinstance(value, str) and value.lower() in every
+        else _nearest(cast("object", value), every, TAG)
+    )
     for model in models:
         tag = tag_field(model)
         words: tuple[Any, ...] = literals(model, tag) if tag else ()
         needed = [one for one, info in model.model_fields.items() if info.is_required() and one != tag]
-        if isinstance(value, str) and value.lower() in words:
-            return f"; did you mean {{{', '.join([f'{tag}: {value.lower()}', *(f'{one}: …' for one in needed)])}}}?"
+        if nearest in words:
+            return f"; did you mean {{{', '.join([f'{tag}: {nearest}', *(f'{one}: …' for one in needed)])}}}?"
         number = isinstance(value, int | float) and not isinstance(value, bool) and len(needed) == 1
         if tag and number and "float" in str(model.model_fields[needed[0]].annotation):
             bound = _bound_of(model, {tag: words[0], needed[0]: cast("object", value)})

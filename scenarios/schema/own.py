@@ -130,7 +130,7 @@ def _suited(own: type[Algorithm], epsilon: float | None, delta: float, source: s
 
     def check(algorithm: Algorithm, setting: Setting) -> None:
         try:
-            own.check(algorithm, setting)
+            return own.check(algorithm, setting)  # what it returns by mistake is named by who calls it
         except ScenarioError as error:
             raise error.under("parameters") from None
 
@@ -241,6 +241,8 @@ def _value(name: str, value: Any, hint: Any) -> Any:
         if hint in (int, float, bool, str) and kind in WANTED:
             raise ScenarioError(field, value, of_the_wrong_type(value, WANTED[kind]), WANTED[kind]) from None
         allowed = SCHEDULES if Schedule in wanted else _name(hint)
+        if Schedule in wanted and isinstance(value, str | bool):
+            raise ScenarioError(field, value, of_the_wrong_type(value, "a number"), allowed) from None
         said = re.sub(r"\d{20,}", lambda found: f"{float(found[0]):g}", first["msg"].removeprefix("Input "))
         raise ScenarioError(field + where, value, f"wrong type: {said}", allowed) from None
 

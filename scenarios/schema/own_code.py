@@ -25,6 +25,7 @@ from netsim.algorithms import Algorithm
 from netsim.algorithms.names import check_names
 from netsim.errors import ScenarioError, meant, near
 from netsim.files import check_regular
+from netsim.own import not_imported
 from scenarios.files import CODE_LISTENERS
 
 OURS = ("netsim", "attacks", "scenarios")
@@ -333,6 +334,9 @@ def _does_not_run(place: str, error: BaseException, file: str | None = None) -> 
     own = [frame for frame in reached if frame.filename == file] or list(reached)
     at = f" (line {own[-1].lineno} of {Path(own[-1].filename).name})" if own else ""
     allowed = "@dataclass(frozen=True) above the class" if "non-frozen" in str(error) else ""
+    if isinstance(error, NameError) and error.__traceback__ is not None:
+        *_, (last, _line) = traceback.walk_tb(error.__traceback__)
+        allowed = not_imported(error, last.f_globals).removeprefix("did you mean ").rstrip("?")
     return ScenarioError(FIELD, place, f"cannot be imported: {type(error).__name__}: {error}{at}", allowed)
 
 
@@ -357,9 +361,11 @@ def _class_of(place: str, module: ModuleType, name: str) -> type[Algorithm]:
         if issubclass(value, Algorithm) and value.__module__ == module.__name__
     }
     listed = ", ".join(algorithms) or "class NAME(netsim.algorithms.Algorithm)"
+    alike = [own for own, value in there.items() if value.__module__ == module.__name__ and hasattr(value, "run")]
     if not name:
         if len(algorithms) != 1:
             many = "several algorithms: name one" if algorithms else "no algorithm in this file"
+            many += f": {alike[0]} does not inherit from Algorithm" if alike and not algorithms else ""
             raise ScenarioError(FIELD, place, many, ", ".join(f"{place}:{own}" for own in algorithms) or listed)
         name = next(iter(algorithms))
     found: object = vars(module).get(name)

@@ -101,7 +101,9 @@ def csv_file(
         values = np.array([[finite(row[k], _cell(line, names[k])) for k in chosen] for line, row in rows])
         answers = np.array([_label(row[answer], _cell(line, names[answer]), real) for line, row in rows])
     except ValueError as error:
-        raise ScenarioError("path", str(path), str(error), "numbers and labels, or fewer rows or features") from None
+        named = not header and str(error).startswith(f"line {rows[0][0]},")
+        allowed = "header: true where line 1 has names" if named else "numbers and labels, or fewer rows or features"
+        raise ScenarioError("path", str(path), str(error), allowed) from None
     return _dataset(file, values, answers, kind, classes, records, seed, ("label", names[answer]))
 
 
@@ -138,7 +140,10 @@ def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], _Rows]:
     if len(rows) <= header:
         raise ScenarioError("path", str(path), "has no record", "one row or more")
     first, width = rows[0][1], len(rows[0][1])
-    other = next((one for one in DELIMITERS if one != delimiter and all(one in cell for cell in first)), None)
+    others = [one for one in DELIMITERS if one != delimiter and all(one in cell for cell in first)]
+    if len({(len(row), row[0].count(" ")) for _, row in rows}) == 1 and " " in first[0].strip():
+        others.append(" ")
+    other = next(iter(others), None)
     if width == 1 and other is not None:
         why = f"not what stands between the values of {path.name}; did you mean {other!r}?"
         raise ScenarioError("delimiter", delimiter, why, "one character, such as , or ;")
@@ -147,7 +152,8 @@ def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], _Rows]:
             lines = sum(cell.count("\n") for cell in row)
             quote = f", with the {lines} after it in a quote that opens there," if lines else ""
             where = f"line {line}{quote}"
-            raise ScenarioError("path", str(path), f"{where} has {len(row)} fields, not {width}", "equal rows")
+            as_in = f"{width} as line {rows[0][0]}"
+            raise ScenarioError("path", str(path), f"{where} has {len(row)} fields, not {as_in}", "equal rows")
     names = [name.strip() for name in first] if header else [str(k) for k in range(width)]
     return names, rows[header:]
 

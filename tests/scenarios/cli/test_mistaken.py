@@ -57,6 +57,7 @@ MISTAKES = {
     "no such data, in short": (
         "audit mine.py -o rounds=3 -o data=digitz", 2, "ScenarioError: -o data = 'digitz': unknown name; did you mean"
     ),
+    "a group alone": ("data", 2, "Usage: "),
     "an agent that is not there to audit": (
         "audit mine.py -o rounds=3 -o audit.agent=9", 2, "ScenarioError: -o audit.agent = 9: no such agent; allowed"
     ),
@@ -129,6 +130,70 @@ MISTAKES = {
     ),
     "an option with a letter too many": ("run tiny.yaml --ouut x", 2, "--ouut. Did you mean --out?\n"),
     "letters of an option that are swapped": ("audit tiny.yaml --trails 9", 2, "Did you mean --trials?\n"),
+    "an option that only looks like another": (
+        "audit mine.py --rounds 2", 2, "or a parameter, is set by -o rounds=VALUE\nIts options"
+    ),
+    "a field of algorithms": (
+        "check tiny.yaml -o rounds=3", 2,
+        "did you mean 'attacks.rounds' or 'algorithms[0].rounds'?",
+    ),
+    "a part that is not there": (
+        "check tiny.yaml -o link.loss=0.2", 2,
+        "ScenarioError: -o link = {loss: 0.2}: unknown ",
+    ),
+    "every entry": (
+        "check tiny.yaml -o algorithms[*].rounds=-3", 2,
+        "ScenarioError: -o algorithms[0].rounds = -3: out",
+    ),
+    "two equal signs": (
+        "check tiny.yaml -o links.loss==0.2", 2,
+        "no setting; did you mean 'links.loss=0.2'?; allowed",
+    ),
+    "a path with strokes": (
+        "check tiny.yaml -o links/loss=0.2", 2,
+        "no setting; did you mean 'links.loss=0.2'?; allow",
+    ),
+    "a field of the whole in a part": (
+        "check tiny.yaml -o audit.seed=3", 2, "unknown field; did you mean seed, at the top of the file?; allowed: "
+    ),
+    "records of attacks": (
+        "check tiny.yaml -o attacks.records=true", 2,
+        "unknown field; did you mean 'reconstruct'?",
+    ),
+    "a word that is near none": (
+        "check tiny.yaml -o topology.neighbors=2", 2,
+        "neighbors = 2: unknown field; allowed:",
+    ),
+    "a part as a truth value": (
+        "check tiny.yaml -o attacks=false", 2, "a truth value; allowed: a mapping of fields: gradients, victims, coi"
+    ),
+    "no audit": (
+        "check tiny.yaml -o audit=false", 2, "a truth value; did you mean null?; allowed: a mapping of fields: agent"
+    ),
+    "no space after a colon in braces": (
+        "check tiny.yaml -o links={outages:{kind:random}}", 2, "no space after the colon of 'outages'; allowed: outa"
+    ),
+    "a part of defaults as one": (
+        "check tiny.yaml -o audit=true", 2,
+        "; did you mean {}, with every default?; allowed",
+    ),
+    "a kind that is misspelt, alone": (
+        "check tiny.yaml -o topology=rng", 2, "values; did you mean {kind: ring, agents: …}?; allowed: {kind: …}"
+    ),
+    "a law without its word": (
+        "sweep no_law.yaml", 2, "random.links.loss.law: missing; allowed: uniform, loguniform, choice\n"
+    ),
+    "a word for a character": (
+        "check csv.yaml -o problem.data.delimiter=tab", 2, 'did you mean "\\t"?; allowed: at most one character\n'
+    ),
+    "names without a header": (
+        "check csv.yaml -o problem.data.header=false -o problem.data.label=1", 2,
+        "line 1, column '0': 'a' is no number; allowed: header: true where line 1 has names\n",
+    ),
+    "a schedule in words": (
+        "audit mine.py -o rounds=3 -o scale=big", 2,
+        "-o scale = 'big': wrong type: text; allowed",
+    ),
     "a delay below 0": (
         "check tiny.yaml -o links.delay=-1", 2,
         "values; did you mean {kind: constant, seconds: …}, for a number >= 0.0?; allowed: {kind: constant, …}",
@@ -397,6 +462,24 @@ OWN = {
         70,
         "ProtocolError: own.py:24: batch = [99]: out of range; allowed: 0 to 7\nin agent 1, at t=0 s",
     ),
+    "one world of several": (
+        _MIXED,
+        f"await node.gradient(x[0]); {_MIXED}",
+        70,
+        "node.gradient was given x of type float64 and shape (6,): (replicas, dimension) = (1, 6)",
+    ),
+    "a mechanism that is not imported": (
+        "privatize(x, Laplace",
+        "privatize(x, Gaussian",
+        70,
+        ": from netsim import Gaussian\n",
+    ),
+    "a type that is misspelt": (
+        "rounds: int",
+        "rounds: itn",
+        2,
+        "NameError: name 'itn' is not defined (line ",
+    ),
     "a parameter as a variable": (
         _MIXED,
         f"self.step = 0.1; {_MIXED}",
@@ -460,6 +543,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("rate.py").write_text(MINE.replace("step: float = 0.3", "rate: float = 0.8").replace("self.step", "0.3"))
     drawn = "{links.loss: {law: uniform, low: 0.5, high: 0.1}}"
     Path("swapped.yaml").write_text(f"scenario: tiny.yaml\nrandom: {drawn}\n")
+    Path("no_law.yaml").write_text("scenario: tiny.yaml\nrandom: {links.loss: {low: 0, high: 0.1}}\n")
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("of_none.yaml").write_text("grid: {replicas: [1, 2]}\nscenario: tny.yaml\n")
     Path("of_many.yaml").write_text("scenario: several.yaml\ngrid: {links.loss: [0.1, 0.2]}\n")
@@ -486,6 +570,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
         Path(file).write_text(MINE + CLAIM.format(claimed))
     done = cli(*words.split(), ends=status, output=says)
     assert "Traceback" not in done.output
+    assert "ScenarioError: \n" not in done.output
     assert "simulation.py" not in done.output
 
 
