@@ -26,6 +26,7 @@ from scenarios.cli.options import (
     refuse,
 )
 from scenarios.render import terminal
+from scenarios.render.tables import Column, stacked
 from scenarios.render.terminal import (
     DONE,
     INTERRUPTED,
@@ -540,8 +541,8 @@ def _print(
 
 
 def _print_columns(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    columns = [terminal.Column(*one, right=True, whole=True) for one in zip(heads, cells, strict=True)]
-    for table in terminal.stacked(columns, terminal.console):
+    columns = [Column(*one, right=True, whole=True) for one in zip(heads, cells, strict=True)]
+    for table in stacked(columns, terminal.console):
         terminal.console.print(table)
 
 

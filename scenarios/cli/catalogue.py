@@ -20,11 +20,11 @@ from netsim.errors import ScenarioError, meant
 from scenarios.cli.data import print_sets, sets
 from scenarios.cli.options import YAML, AsJson, Settings, Subject, command, given, taken
 from scenarios.files.folders import written
+from scenarios.render.tables import print_below
 from scenarios.render.terminal import (
     console,
     entry,
     placed,
-    print_below,
     print_place,
     reflowed,
     write,

@@ -14,23 +14,20 @@ from netsim.errors import NetsimError, ScenarioError, meant
 from scenarios.cli.options import AsJson, command, given, refuse, taken
 from scenarios.files.folders import held
 from scenarios.lab.course import FOLDER
+from scenarios.render.tables import Column, have_room, print_below, stacked
 from scenarios.render.terminal import (
     DONE,
     REFUTED,
     WRONG_INPUT,
-    Column,
     cannot_write,
     console,
     fail,
-    have_room,
     line,
-    print_below,
     print_error,
     print_place,
     print_steps,
     program,
     remark,
-    stacked,
     visible,
     write_document,
 )

@@ -9,15 +9,14 @@ from rich.markup import escape
 
 from netsim.errors import ScenarioError
 from scenarios.cli.options import AsJson, DataSet, app, given
+from scenarios.render.tables import Column, print_tables
 from scenarios.render.terminal import (
     DONE,
     FAILED,
-    Column,
     apart,
     console,
     fail,
     print_place,
-    print_tables,
     problems,
     write,
     write_document,

@@ -21,13 +21,12 @@ from netsim.errors import ScenarioError
 from scenarios.cli.options import AsJson, bounded, command, given, refuse, taken
 from scenarios.lab import course
 from scenarios.lab.course import SHIPPED, Lesson, chosen, lessons, need_marimo
+from scenarios.render.tables import Column, print_tables
 from scenarios.render.terminal import (
-    Column,
     cannot_write,
     console,
     line,
     print_place,
-    print_tables,
     problems,
     program,
     write_document,

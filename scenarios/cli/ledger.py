@@ -23,6 +23,7 @@ from scenarios.cli.options import AsJson, Jobs, bounded, command, given, process
 from scenarios.files.folders import check_writable, whole
 from scenarios.files.folders import written as file_written
 from scenarios.render import terminal
+from scenarios.render.tables import Column, print_below, print_tables
 from scenarios.results.numbers import show
 
 if TYPE_CHECKING:
@@ -138,11 +139,11 @@ def _print(found: Sequence["Row"]) -> None:
         ))  # fmt: skip
     names = ("algorithm", "claimed", "δ", "exact", "audited", "verdict", "from", "s")
     columns = [
-        terminal.Column(name, cells, right=name not in ("algorithm", "verdict"), whole=name != "algorithm")
+        Column(name, cells, right=name not in ("algorithm", "verdict"), whole=name != "algorithm")
         for name, cells in zip(names, zip(*rows, strict=True), strict=bool(rows))
     ]
     if rows:
-        terminal.print_tables(columns[0], [columns[1:]], terminal.console)
+        print_tables(columns[0], [columns[1:]], terminal.console)
     heads = "ε claimed, exact and audited; from: the agent's activation by which the claim is exceeded\n"
     terminal.console.print(heads, style="dim", highlight=False)
     for row in found:
@@ -396,7 +397,7 @@ def _print_paper(paper: "Paper", ran: "dict[str, _Ran]") -> None:
         outcome = item.outcome if one is None else one.outcome
         said = f"[{COLOURS.get(outcome, 'dim')}]{outcome}[/]" + (f" [dim]({one.seconds:.0f} s)[/]" if one else "")
         if console.width < terminal.NARROW:
-            terminal.print_below(item.id, [said, escape(item.in_short)], console)
+            print_below(item.id, [said, escape(item.in_short)], console)
             continue
         console.print(f"  [bold]{item.id:{width}}[/]  {said}", highlight=False)
         console.print(Padding(escape(item.in_short), (0, 0, 0, 6)), highlight=False)

@@ -14,12 +14,12 @@ from rich.markup import escape
 from netsim.errors import ScenarioError
 from scenarios.cli.options import Settings, bounded, command, dated_folder, given, of_folder, of_run, refuse, repeated
 from scenarios.files.folders import PAGE, RESULTS, SWEEP, SWEPT, check_new, written
+from scenarios.render.tables import fitted
 from scenarios.render.terminal import (
     INTERRUPTED,
     WRONG_INPUT,
     console,
     fail,
-    fitted,
     line,
     of_progress,
     print_place,
@@ -235,7 +235,7 @@ def _compare(
 def _print(comparison: "Comparison") -> None:
     from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES
     from scenarios.render.page.several import against_words, run_cells
-    from scenarios.render.terminal import Column, print_tables
+    from scenarios.render.tables import Column, print_tables
     from scenarios.render.verdicts import coloured, epsilon_columns
     from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import MISSING, setting, show

@@ -337,7 +337,8 @@ def _client(address: str) -> Any:
 
 
 def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str]) -> None:
-    from scenarios.render.terminal import Column, have_room, leaves, stacked
+    from scenarios.render.tables import Column, have_room, stacked
+    from scenarios.render.terminal import leaves
     from scenarios.results.numbers import MISSING, setting, show, show_epsilon
 
     ordered = sorted(found.results, key=lambda one: one.point)

@@ -15,15 +15,14 @@ from netsim.errors import ScenarioError, brief, install
 from netsim.shown import show, show_epsilon
 from scenarios.cli.options import command, given, taken
 from scenarios.files.folders import written
+from scenarios.render.tables import Column, print_tables
 from scenarios.render.terminal import (
     DONE,
     REFUTED,
     WRONG_INPUT,
-    Column,
     console,
     fail,
     line,
-    print_tables,
     problems,
     remark,
     visible,

@@ -1,4 +1,4 @@
-"""Terminal output shared by every command: consoles, exit codes, errors, and tables that fit the width."""
+"""Terminal output shared by every command: consoles, exit codes, errors, and sentences that fit the width."""
 
 import errno
 import os
@@ -8,9 +8,9 @@ import shutil
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
@@ -18,13 +18,10 @@ from textwrap import wrap
 from typing import IO, Any, NoReturn, cast
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
-from rich.padding import Padding
 from rich.segment import Segment
-from rich.table import Table
 from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError, brief, meant, short, together
@@ -100,7 +97,7 @@ class _Console(Console):
         known = named(text, self.agents, escape if markup else str)
         shown = self.render_str(known, markup=markup, highlight=False)
         reader = self.has_reader
-        self.print(_in_parts(shown, self.width) if reader else shown, style=style, soft_wrap=not reader)
+        self.print(in_parts(shown, self.width) if reader else shown, style=style, soft_wrap=not reader)
 
     @property
     def has_reader(self) -> bool:
@@ -208,16 +205,12 @@ def write_result(found: object) -> None:
 
 _LEAD = re.compile(r" *(?:[•-] )?")
 """Before the words of a sentence: blanks, and the mark of a list."""
-_PARTS = re.compile(r"(?<=[./:_\[])(?=[^\W\d_])|(?<=,)(?=\w)")
+PARTS = re.compile(r"(?<=[./:_\[])(?=[^\W\d_])|(?<=,)(?=\w)")
 """Places within a word where it may be broken, which are in no number."""
 
 
 _APART = re.compile(r"(?<=\S) {3,}(?=\S)")
 """Blanks between a formula and its number in a margin."""
-
-
-_SHORTEST = 8
-"""Letters of a broken word in a line, at least."""
 
 
 def line(text: str, *, style: str | None = None, whole: bool = False) -> None:
@@ -248,7 +241,7 @@ def _sentence(to: _Console, text: str, style: str | None = None, whole: bool = F
         to.print(text, style=style, highlight=False, markup=False, soft_wrap=whole)
         return
     width = max(1, to.width - hang)
-    lines = _in_parts(Text(_held(named(text[hang:], to.agents))), width).wrap(to, width)
+    lines = in_parts(Text(_held(named(text[hang:], to.agents))), width).wrap(to, width)
     for k, one in enumerate(lines):
         one.rstrip()
         to.print(Text(text[:hang] if k == 0 else " " * hang) + one, style=style, soft_wrap=True)
@@ -480,133 +473,12 @@ def _as_plain(error: Exception) -> dict[str, object]:
     return plain
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column with its cells, in rich's markup.
-
-    `whole`: its cells are never broken or cut; else they are broken between words, and within one if need be, but
-    take `at_least` so many columns where they are that long. `spared`: where the table is too wide, columns go in
-    this order, 1 first; 0 stays.
-    """
-
-    head: str
-    cells: Sequence[str]
-    right: bool = False
-    whole: bool = False
-    at_least: int = 0
-    spared: int = 0
-
-
-def fitted(columns: Sequence[Column], console: Console) -> Table:
-    """The table, without those columns that there is no room for; these are named below it."""
-    left, gone = list(columns), set[str]()
-    while True:
-        table, needed = _table(left, console)
-        going = sorted((one for one in left if one.spared), key=lambda one: one.spared)
-        if not going or needed <= console.width:
-            break
-        gone.add(going[0].head)
-        left.remove(going[0])
-    if gone:
-        table.caption = f"No room for: {escape(', '.join(one.head for one in columns if one.head in gone))}"
-        table.caption_justify = "left"
-    return table
-
-
-def stacked(columns: Sequence[Column], console: Console) -> Iterator[Table]:
-    """All columns, in as many tables as that takes, each of which begins with the first of them. A column without a
-    head stays with the one before it."""
-    first, *others = columns
-    while others:
-        count = len(others)
-        while count > 1 and not have_room([first, *others[:count]], console):
-            count -= 1
-        if 1 < count < len(others) and not others[count].head:
-            count -= 1
-        yield _table([first, *others[:count]], console)[0]
-        others = others[count:]
-
-
-def print_tables(first: Column, groups: Sequence[Sequence[Column]], console: Console) -> None:
-    """Groups of columns behind a first one, each a table, or two on a wide terminal; where there is no room,
-    each row as a list of its fields, below the first cell."""
-    tables = [list(stacked([first, *group], console)) for group in groups]
-    roomy = all(have_room([first, *group], console) for group in groups)
-    if roomy or (console.width >= NARROW and max(map(len, tables)) <= 2):
-        for table in (one for group in tables for one in group):
-            console.print(table, highlight=False)
-        return
-    columns = [one for group in groups for one in group]
-    for name, *cells in zip(first.cells, *(one.cells for one in columns), strict=True):
-        fields = list[str]()
-        for one, cell in zip(columns, cells, strict=True):
-            if one.head and cell:
-                fields.append(f"{escape(one.head)}: {cell}" if len(columns) > 1 else cell)
-            elif cell:
-                fields[-1] += f" {cell}"
-        print_below(f"{escape(first.head)} {name}" if name.isdecimal() else name, fields, console)
-    console.print()
-
-
-def have_room(columns: Sequence[Column], console: Console) -> bool:
-    """Whether one table has all of them without a word that is broken."""
-    return _table(columns, console)[1] <= console.width
-
-
-def print_below(name: str, texts: Iterable[str], console: Console) -> None:
-    """An entry of a list, in rich's markup, and what is said of it below, where there is no room beside it."""
-    console.print(Padding(f"[bold]{name}[/]", (0, 0, 0, 2)), highlight=False)
-    for text in texts:
-        console.print(Padding(_in_parts(console.render_str(text, highlight=False), console.width - 4), (0, 0, 0, 4)))
-
-
-def _table(columns: Sequence[Column], console: Console) -> tuple[Table, int]:
-    """A table, and how wide it is at least."""
-    texts = [[console.render_str(cell) for cell in (escape(one.head), *one.cells)] for one in columns]
-    longest = [max(text.cell_len for text in column) for column in texts]
-    words = [[word for text in column for word in text.plain.split()] or [""] for column in texts]
-    least = [
-        long if one.whole else max(max(map(cell_len, own)), min(long, one.at_least))
-        for one, own, long in zip(columns, words, longest, strict=True)
-    ]
-    room, needed = console.width - 2 * len(columns) - 1, sum(least) + 2 * len(columns) + 1
-    if sum(least) > room:  # long names are broken where they have parts
-        parts = [max(cell_len(part) for word in own for part in _PARTS.split(word)) for own in words]
-        least = [n if one.whole else min(n, part) for one, n, part in zip(columns, least, parts, strict=True)]
-    while sum(least) > room and (
-        long := [k for k, one in enumerate(columns) if not one.whole and least[k] > _SHORTEST]
-    ):
-        least[max(long, key=least.__getitem__)] -= 1  # and then anywhere, before a number is cut
-    widths = _shared(least, longest, room)
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for one, width in zip(columns, widths, strict=True):
-        table.add_column(
-            "", justify="right" if one.right else "left", no_wrap=one.whole,
-            overflow="ellipsis" if one.whole else "fold", width=width,
-        )  # fmt: skip
-    for column, own, width in zip(table.columns, texts, widths, strict=True):
-        column.header, *own[1:] = (_in_parts(text, width) for text in own)
-    for row in zip(*(own[1:] for own in texts), strict=True):
-        table.add_row(*row)
-    return table, needed
-
-
-def _shared(least: Sequence[int], longest: Sequence[int], room: int) -> list[int]:
-    """The widths of columns: what each needs, and of the rest as much as it can use, in equal shares."""
-    widths, left = list(least), room - sum(least)
-    while left > 0 and (open_ := [k for k, width in enumerate(widths) if width < longest[k]]):
-        for k in open_[:left]:
-            widths[k] += 1
-        left -= len(open_[:left])
-    return widths
-
-
-def _in_parts(text: Text, width: int) -> Text:
+def in_parts(text: Text, width: int) -> Text:
     """A text whose words that are longer than a column go on in the next line where a part of them ends."""
     ends: list[int] = []
     for word in re.finditer(r"\S+", text.plain):
         begin = word.start()
-        cuts = [*(found.start() for found in _PARTS.finditer(text.plain, *word.span())), word.end()]
+        cuts = [*(found.start() for found in PARTS.finditer(text.plain, *word.span())), word.end()]
         for cut, after in pairwise(cuts):
             if cell_len(text.plain[begin:after]) > width:
                 ends.append(cut)

@@ -22,7 +22,7 @@ from netsim.files import read_json
 from netsim.transcript.message import COLUMNS, EVERYBODY, Place, Record, Selection
 from netsim.transcript.stored import StreamedTranscript
 from scenarios.files.folders import MANIFEST
-from scenarios.render.terminal import Column
+from scenarios.render.tables import Column
 from scenarios.results.folder import is_results, no_results
 
 _NAMED = 20

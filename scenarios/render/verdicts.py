@@ -10,7 +10,15 @@ from rich.table import Table
 
 from scenarios.render import plain_words
 from scenarios.render.sentences import ELSEWHERE, about, games, missing, ran, seen, word
-from scenarios.render.terminal import NARROW, Column, console, fitted, line, print_place, print_steps, problems
+from scenarios.render.tables import Column, fitted
+from scenarios.render.terminal import (
+    NARROW,
+    console,
+    line,
+    print_place,
+    print_steps,
+    problems,
+)
 from scenarios.results import curves, findings
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords
 from scenarios.results.audit import AuditResult

@@ -15,6 +15,7 @@ from scenarios.cli import app, catalogue
 from scenarios.cli import run as command
 from scenarios.render import sentences, terminal, verdicts
 from scenarios.render.progress import Bars
+from scenarios.render.tables import Column, print_tables, stacked
 from scenarios.render.terminal import leaves
 from scenarios.results.audit import EpsilonExact
 from scenarios.results.tree import AlgorithmSummary, VariantResult
@@ -140,8 +141,8 @@ def test_variants_keep_algorithm_and_verdict_and_have_three_epsilons(narrow, wid
 
 def test_a_column_without_a_head_stays_with_the_one_before_it(narrow):
     verdicts.console.width = 40
-    columns = [terminal.Column(head, ["1.23456789"], whole=True) for head in ("act.", "law", "sum", "")]
-    tables = list(terminal.stacked(columns, verdicts.console))
+    columns = [Column(head, ["1.23456789"], whole=True) for head in ("act.", "law", "sum", "")]
+    tables = list(stacked(columns, verdicts.console))
     assert [[str(column.header) for column in table.columns] for table in tables] == [
         ["act.", "law"], ["act.", "sum", ""],
     ]  # fmt: skip
@@ -151,8 +152,8 @@ def test_a_column_without_a_head_stays_with_the_one_before_it(narrow):
 def test_a_stack_of_tables_has_every_column(narrow, width):
     verdicts.console.width = width
     heads = ("ε claimed", "ε exact", "ε audited", "δ", "verdict")
-    columns = [terminal.Column(head, ["1.2345678"], whole=True) for head in ("algorithm", *heads)]
-    tables = list(terminal.stacked(columns, verdicts.console))
+    columns = [Column(head, ["1.2345678"], whole=True) for head in ("algorithm", *heads)]
+    tables = list(stacked(columns, verdicts.console))
     for table in tables:
         verdicts.console.print(table)
     text = narrow.getvalue()
@@ -189,8 +190,8 @@ def test_a_point_of_a_list_hangs(narrow):
 def test_a_word_is_whole_or_broken_where_a_part_of_it_ends(narrow, width):
     verdicts.console.width = width
     cells = ["x and y of it → 1, 2, 3", "Laplace(0.8)", "algorithm.claim.epsilon", "from here to there and back"]
-    columns = [terminal.Column(f"head {k}", [cell]) for k, cell in enumerate(cells)]
-    for table in terminal.stacked(columns, verdicts.console):
+    columns = [Column(f"head {k}", [cell]) for k, cell in enumerate(cells)]
+    for table in stacked(columns, verdicts.console):
         verdicts.console.print(table)
     words = narrow.getvalue().split()
     assert {"Laplace(0.8)", "algorithm.claim.epsilon"} <= {*words}
@@ -199,16 +200,14 @@ def test_a_word_is_whole_or_broken_where_a_part_of_it_ends(narrow, width):
 
 def test_a_word_with_no_room_is_broken_at_its_dots(narrow):
     verdicts.console.width = 26
-    verdicts.console.print(
-        *terminal.stacked([terminal.Column("a", ["algorithm.claim.epsilon"] * 2)] * 2, verdicts.console)
-    )
+    verdicts.console.print(*stacked([Column("a", ["algorithm.claim.epsilon"] * 2)] * 2, verdicts.console))
     assert {*narrow.getvalue().split()} == {"a", "algorithm.", "claim.", "epsilon", "─" * 24}
 
 
 def test_a_word_with_no_room_is_broken_where_a_name_in_it_begins(narrow):
     verdicts.console.width = 30
     fields = [r"algorithms\[private gradient descent]", "private_gradient_descent"]
-    verdicts.console.print(*terminal.stacked([terminal.Column("a", fields)] * 2, verdicts.console))
+    verdicts.console.print(*stacked([Column("a", fields)] * 2, verdicts.console))
     assert {"algorithms[", "private", "descent]", "private_"} <= {*narrow.getvalue().split()}
 
 
@@ -379,11 +378,11 @@ def test_a_row_that_has_no_room_is_a_list_of_its_fields(narrow, width, listed):
     """Numbers alone have their head before them; what is broken is broken where a part of it ends."""
     terminal.console.width = width
     columns = [
-        terminal.Column("round", ["1", "another"], whole=True),
-        terminal.Column("of a long name", ["private_gradient_descent_of_mine_alone", ""]),
-        terminal.Column("sum", ["∞", "3"], whole=True), terminal.Column("", ["< above", ""], whole=True),
+        Column("round", ["1", "another"], whole=True),
+        Column("of a long name", ["private_gradient_descent_of_mine_alone", ""]),
+        Column("sum", ["∞", "3"], whole=True), Column("", ["< above", ""], whole=True),
     ]  # fmt: skip
-    terminal.print_tables(columns[0], [columns[1:]], terminal.console)
+    print_tables(columns[0], [columns[1:]], terminal.console)
     lines = [line.rstrip() for line in narrow.getvalue().splitlines()]
     assert ("  round 1" in lines) is ("    sum: ∞ < above" in lines) is listed
     assert lines.count("    of a long name:") == (width == 40)

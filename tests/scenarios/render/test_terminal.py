@@ -7,6 +7,7 @@ import json
 import pytest
 
 from scenarios.render import terminal
+from scenarios.render.tables import Column, fitted
 from scenarios.render.terminal import named
 from scenarios.results.folder import read_results
 from tests.scenarios.command import cli
@@ -91,7 +92,7 @@ def test_a_command_to_repeat_is_called_as_it_can_be_here(called, found, says, tm
 def test_lines_that_a_program_reads_are_not_filled_up():
     out = io.StringIO()
     console = type(terminal.console)(file=out, width=60)
-    console.print(terminal.fitted([terminal.Column("a", ["1", "23"])], console))
+    console.print(fitted([Column("a", ["1", "23"])], console))
     console.print("  a sentence \n in two")
     assert [line for line in out.getvalue().splitlines() if line != line.rstrip()] == []
     assert out.getvalue().endswith("  a sentence\n in two\n")

@@ -8,6 +8,7 @@ import pytest
 from attacks.audit.witness import Account, Item
 from scenarios.cli import witness
 from scenarios.render import terminal
+from scenarios.render.tables import print_tables
 
 FIELD = "compressed_difference_of_the_tracked_gradient"
 
@@ -25,7 +26,7 @@ def shown(width, account):
     console = type(terminal.console)(width=width, file=StringIO())
     found = SimpleNamespace(first_above=1, step="activation", file=SimpleNamespace(intact=True))
     first, *others = witness._columns(found, account, every=False)
-    terminal.print_tables(first, [others], console)
+    print_tables(first, [others], console)
     return console.file.getvalue()
 
 
