@@ -348,6 +348,24 @@ class _Proof(NamedTuple):
 _UNPROVEN = _Proof()
 
 
+@dataclass(frozen=True)
+class _Games:
+    """Games with the exact loss, with inferred gradients (None: no attack, or it refused), and with a `trained`
+    classifier (None: not asked for, or `untrained` says why)."""
+
+    white: GameResult
+    black: GameResult | None
+    classifier: GameResult | None = None
+    trained: Trained | None = None
+    untrained: str | None = None
+
+    @property
+    def best(self) -> GameResult:
+        """The one that proves most."""
+        games = [game for game in (self.white, self.black, self.classifier) if game is not None]
+        return max(games, key=lambda game: game.epsilon_audited)
+
+
 class _Audit:
     """Audit in progress: chunks are gathered in an archive while the anytime game is played, then evaluated."""
 
@@ -432,53 +450,20 @@ class _Audit:
     def result(self, early: bool) -> AuditResult:
         """Evaluation of the chunks; of the first one alone for a fixed sample size, if the audit stopped `early`."""
         fixed = 1 if early else self.chunks
-        (share, taught_share), anytime, refused = self._shares, self.wager.result(), self._refused()
-        sure = 1 - share
+        anytime, refused = self.wager.result(), self._refused()
         parts = self.kept.explained(0, fixed), self.kept.explained(1, fixed)
-        exact = self._exact(parts, sure)
-        white = self._played(*scores_of(*exact), sure)
-        black = None
-        if self.attacked and refused is None:
-            zero, one = (self.kept.noted(INFERRED, world, fixed) for world in (0, 1))
-            black = self._played(zero, one, sure)
-        learned = classifier = untrained = None
-        if self.look.train:
-            rng = self.rng.spawn(1)[0]
-            try:
-                learned, scores, chosen_on = trained(self.kept, self.chunks, rng)
-                classifier = play(
-                    *scores, delta=self.claim.delta, confidence=1 - taught_share, rng=rng, chosen_on=chosen_on
-                )
-            except AttackError as error:
-                untrained = str(error)
+        exact = self._exact(parts, 1 - self._shares[0])
+        games = self._games(exact, fixed, refused)
         first = self.kept.transcripts(0, 0)
-        transcripts = self.chunks * first.leaked.size
-        bare = any(one.uncovered is not None for one in exact)
+        transcripts, bare = self.chunks * first.leaked.size, any(one.uncovered is not None for one in exact)
         self.private = self.private.priced(self.look.simulate, self.pair, self.confidence, transcripts, bare=bare)
-        games = [game for game in (white, black, classifier) if game is not None]
-        best_game = max(games, key=lambda game: game.epsilon_audited)
-        judgement, proof = self._judged(exact, best_game, anytime), _UNPROVEN
-        if judgement.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED, Verdict.REFUTED, Verdict.NO_CLAIM):
-            lost = [
-                *(e.epsilon for e in exact),
-                *([] if self.private.secret is None else [self.private.secret.known]),
-            ]
-            proof = self._proof(max(one.lower for one in lost))
-            judgement = self._judged(exact, best_game, anytime, proof)
-            decided = judgement.verdict in (Verdict.PROVEN, Verdict.REFUTED, Verdict.NO_CLAIM)
-            if proof.bound is not None and (decided or (self.private.secret is None and not self.read)):
-                exact = self._at_most(exact, proof.bound)
-            if proof.bound is not None and decided:
-                self.private = self.private.at_most(proof.bound.epsilon)
-                judgement = self._judged(exact, best_game, anytime, proof)  # its words have these ends, too
-        alone = best_game is classifier and self.private.over_tosses is None and not self._shown(exact, anytime)
-        judgement = self._completed(judgement, proof, learned_alone=alone)
+        exact, judgement, proof = self._decided(exact, games, anytime)
         return AuditResult(
             claim=self.claim,
             pair=self.pair,
             exact=exact,
-            white_box=white,
-            black_box=black,
+            white_box=games.white,
+            black_box=games.black,
             refused=refused,
             judgement=judgement,
             trials=self.chunks * exact[0].losses.size // fixed,
@@ -493,15 +478,54 @@ class _Audit:
             loss_breakdown=LossBreakdown.of(
                 self.pair.agent, chain(*parts), exact, self.claim.delta, self.confidence, self.rng
             ),
-            classifier=classifier,
-            trained=learned,
-            untrained=untrained,
+            classifier=games.classifier,
+            trained=games.trained,
+            untrained=games.untrained,
             bound=proof.bound,
             unbounded=proof.unbounded,
             secret=self.private.secret,
             unpriced=self.private.unpriced,
             read=self.read,
         )
+
+    def _games(self, exact: tuple[ExactLoss, ExactLoss], fixed: int, refused: str | None) -> _Games:
+        """The games of a fixed number of chunks; `refused`: why no gradients were inferred."""
+        share, taught_share = self._shares
+        white, black = self._played(*scores_of(*exact), 1 - share), None
+        if self.attacked and refused is None:
+            zero, one = (self.kept.noted(INFERRED, world, fixed) for world in (0, 1))
+            black = self._played(zero, one, 1 - share)
+        if not self.look.train:
+            return _Games(white, black)
+        rng = self.rng.spawn(1)[0]
+        try:
+            learned, scores, chosen_on = trained(self.kept, self.chunks, rng)
+            sure = 1 - taught_share
+            game = play(*scores, delta=self.claim.delta, confidence=sure, rng=rng, chosen_on=chosen_on)
+        except AttackError as error:
+            return _Games(white, black, untrained=str(error))
+        return _Games(white, black, game, learned)
+
+    def _decided(
+        self, exact: tuple[ExactLoss, ExactLoss], games: _Games, anytime: SequentialTestResult
+    ) -> tuple[tuple[ExactLoss, ExactLoss], Judgement, _Proof]:
+        """The judgement by all that was found, and by a bound over all pairs where that may matter; where it decides,
+        the exact losses are at most the bound."""
+        judgement, proof = self._judged(exact, games.best, anytime), _UNPROVEN
+        if judgement.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED, Verdict.REFUTED, Verdict.NO_CLAIM):
+            lost = [e.epsilon.lower for e in exact]
+            lost += [] if self.private.secret is None else [self.private.secret.known.lower]
+            proof = self._proof(max(lost))
+            judgement = self._judged(exact, games.best, anytime, proof)
+            decided = judgement.verdict in (Verdict.PROVEN, Verdict.REFUTED, Verdict.NO_CLAIM)
+            if proof.bound is not None and (decided or (self.private.secret is None and not self.read)):
+                exact = self._at_most(exact, proof.bound)
+            if proof.bound is not None and decided:
+                self.private = self.private.at_most(proof.bound.epsilon)
+                judgement = self._judged(exact, games.best, anytime, proof)  # its words have these ends, too
+        alone = self.private.over_tosses is None and not self._shown(exact, anytime)
+        by_classifier = alone and games.best is games.classifier
+        return exact, self._completed(judgement, proof, learned_alone=by_classifier), proof
 
     @staticmethod
     def _at_most(exact: tuple[ExactLoss, ExactLoss], bound: Bound) -> tuple[ExactLoss, ExactLoss]:
