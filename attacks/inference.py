@@ -18,7 +18,7 @@ from attacks.closed_form.exchanges import Surroundings
 from attacks.closed_form.random_penalty_admm import penalty_evidence, through_penalties
 from attacks.closed_form.recal import duals, iterates, sparse_evidence, through_duals, through_iterates
 from attacks.estimates import Evidence, GradientEstimate, Inversion, check_lossless
-from attacks.probe import Free, Prior, Probed, probe, probe_network
+from attacks.probe import Prior, Probed, probe, probe_network
 from attacks.replay.recorded import Recording
 from netsim.adversary import AdversaryView
 from netsim.algorithms import Algorithm, Cpgt, DiaDSP, Dpp2, DPRecal, PrivateGradientDescent, RandomPenaltyAdmm, Recal
@@ -93,9 +93,6 @@ def _of_relay(view: AdversaryView) -> list[Evidence]:
 def _of_trackers(view: AdversaryView) -> list[Evidence]:
     lossless = view.public.codec.lossless
     return tracking_evidence(view) if lossless else Evidence.each(through_tracking(view), law=None)
-
-
-FREE = Free()
 
 
 def through_probe(view: AdversaryView) -> list[GradientEstimate]:

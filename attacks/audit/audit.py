@@ -12,13 +12,12 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
 from attacks.audit.archive import Archive, Seen
-from attacks.audit.followed.asked import asked_more
 from attacks.audit.followed.reading import HISTORIES, ReadLine, judged_of_what_is_read, read_lines
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
@@ -333,6 +332,40 @@ def _hides(simulate: Simulate, pair: Pair) -> tuple[bool, bool]:
     return math.isfinite(found.granted_from), all(sent_in >= found.granted_from for sent_in in found.sent_in)
 
 
+class _Proof(NamedTuple):
+    """The `bound` of all pairs of the adjacency, or the reason why there is none.
+
+    `loose`: why it may be above a claim that holds, where that is known. `repeats` is false where the pair loses more
+    than the code could that was read, whatever the data.
+    """
+
+    bound: Bound | None = None
+    unbounded: str | None = None
+    loose: str | None = None
+    repeats: bool = True
+
+
+_UNPROVEN = _Proof()
+
+
+@dataclass(frozen=True)
+class _Games:
+    """Games with the exact loss, with inferred gradients (None: no attack, or it refused), and with a `trained`
+    classifier (None: not asked for, or `untrained` says why)."""
+
+    white: GameResult
+    black: GameResult | None
+    classifier: GameResult | None = None
+    trained: Trained | None = None
+    untrained: str | None = None
+
+    @property
+    def best(self) -> GameResult:
+        """The one that proves most."""
+        games = [game for game in (self.white, self.black, self.classifier) if game is not None]
+        return max(games, key=lambda game: game.epsilon_audited)
+
+
 class _Audit:
     """Audit in progress: chunks are gathered in an archive while the anytime game is played, then evaluated."""
 
@@ -358,9 +391,6 @@ class _Audit:
         self._coins = rng.spawn(1)[0]
         self._cut = math.inf
         self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
-        self.repeats = True  # as far as is known: no pair loses more than a bound over any data
-        self._own: Bound | None = None
-        self._over = ANY_DATA
 
     def gather(self, chunks: int, jobs: int, progress: Callable[[int], None] | None) -> None:
         """Simulate the chunks of both worlds that the archive lacks, until the wager is decided, if it ends then.
@@ -420,68 +450,20 @@ class _Audit:
     def result(self, early: bool) -> AuditResult:
         """Evaluation of the chunks; of the first one alone for a fixed sample size, if the audit stopped `early`."""
         fixed = 1 if early else self.chunks
-        (share, taught_share), anytime, refused = self._shares, self.wager.result(), self._refused()
-        sure = 1 - share
+        anytime, refused = self.wager.result(), self._refused()
         parts = self.kept.explained(0, fixed), self.kept.explained(1, fixed)
-        exact = self._exact(parts, sure)
-        white = self._played(*scores_of(*exact), sure)
-        black = None
-        if self.attacked and refused is None:
-            zero, one = (self.kept.noted(INFERRED, world, fixed) for world in (0, 1))
-            black = self._played(zero, one, sure)
-        learned = classifier = untrained = None
-        if self.look.train:
-            rng = self.rng.spawn(1)[0]
-            try:
-                learned, scores, chosen_on = trained(self.kept, self.chunks, rng)
-                classifier = play(
-                    *scores, delta=self.claim.delta, confidence=1 - taught_share, rng=rng, chosen_on=chosen_on
-                )
-            except AttackError as error:
-                untrained = str(error)
+        exact = self._exact(parts, 1 - self._shares[0])
+        games = self._games(exact, fixed, refused)
         first = self.kept.transcripts(0, 0)
-        transcripts = self.chunks * first.leaked.size
-        bare = any(one.uncovered is not None for one in exact)
+        transcripts, bare = self.chunks * first.leaked.size, any(one.uncovered is not None for one in exact)
         self.private = self.private.priced(self.look.simulate, self.pair, self.confidence, transcripts, bare=bare)
-        games = [game for game in (white, black, classifier) if game is not None]
-        best_game = max(games, key=lambda game: game.epsilon_audited)
-        judgement, bound, unbounded = self._judged(exact, best_game, anytime), None, None
-        if judgement.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED, Verdict.REFUTED, Verdict.NO_CLAIM):
-            lost = [
-                *(e.epsilon for e in exact),
-                *([] if self.private.secret is None else [self.private.secret.known]),
-            ]
-            bound, unbounded = self._bound(max(one.lower for one in lost))
-            judgement = self._judged(exact, best_game, anytime, bound)
-            if bound is not None and self.private.secret is None and not self.read:
-                exact = self._at_most(exact, bound)
-            if bound is not None and judgement.verdict in (Verdict.PROVEN, Verdict.REFUTED, Verdict.NO_CLAIM):
-                exact, self.private = self._at_most(exact, bound), self.private.at_most(bound.epsilon)
-                judgement = self._judged(exact, best_game, anytime, bound)  # its words have these ends, too
-        alone = best_game is classifier and self.private.over_tosses is None and not self._shown(exact, anytime)
-        if judgement.verdict is Verdict.REFUTED and alone:
-            why = "A trained classifier alone shows it: releases are not on the wire in a form whose law is known"
-            judgement = replace(judgement, reason=f"{judgement.reason} {why}.")
-        if judgement.verdict is Verdict.REFUTED and self.claim.delta == 0:
-            judgement = replace(judgement, reason=f"{judgement.reason}{self._other_scale}")
-        if not self.repeats and judgement.verdict is Verdict.CONSISTENT:
-            why = f"What it does is not what was read: {unbounded}. {judgement.reason}"
-            judgement = replace(judgement, verdict=Verdict.UNDERPOWERED, reason=why)
-        elif judgement.verdict is Verdict.CONSISTENT and (record := self._asked_more) is not None:
-            why = (
-                f"Private coins put record {record} into batches with more chance than the one in which this pair "
-                "differs: a pair that differs in that one may cost more. Draw records by equal odds, or claim what "
-                "it costs for who knows the coins"
-            )
-            judgement = replace(judgement, verdict=Verdict.UNDERPOWERED, reason=f"{why}. {judgement.reason}")
-        elif unbounded is not None and judgement.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED):
-            judgement = replace(judgement, reason=f"{judgement.reason} Not proven for every pair: {unbounded}.")
+        exact, judgement, proof = self._decided(exact, games, anytime)
         return AuditResult(
             claim=self.claim,
             pair=self.pair,
             exact=exact,
-            white_box=white,
-            black_box=black,
+            white_box=games.white,
+            black_box=games.black,
             refused=refused,
             judgement=judgement,
             trials=self.chunks * exact[0].losses.size // fixed,
@@ -496,15 +478,54 @@ class _Audit:
             loss_breakdown=LossBreakdown.of(
                 self.pair.agent, chain(*parts), exact, self.claim.delta, self.confidence, self.rng
             ),
-            classifier=classifier,
-            trained=learned,
-            untrained=untrained,
-            bound=bound,
-            unbounded=unbounded,
+            classifier=games.classifier,
+            trained=games.trained,
+            untrained=games.untrained,
+            bound=proof.bound,
+            unbounded=proof.unbounded,
             secret=self.private.secret,
             unpriced=self.private.unpriced,
             read=self.read,
         )
+
+    def _games(self, exact: tuple[ExactLoss, ExactLoss], fixed: int, refused: str | None) -> _Games:
+        """The games of a fixed number of chunks; `refused`: why no gradients were inferred."""
+        share, taught_share = self._shares
+        white, black = self._played(*scores_of(*exact), 1 - share), None
+        if self.attacked and refused is None:
+            zero, one = (self.kept.noted(INFERRED, world, fixed) for world in (0, 1))
+            black = self._played(zero, one, 1 - share)
+        if not self.look.train:
+            return _Games(white, black)
+        rng = self.rng.spawn(1)[0]
+        try:
+            learned, scores, chosen_on = trained(self.kept, self.chunks, rng)
+            sure = 1 - taught_share
+            game = play(*scores, delta=self.claim.delta, confidence=sure, rng=rng, chosen_on=chosen_on)
+        except AttackError as error:
+            return _Games(white, black, untrained=str(error))
+        return _Games(white, black, game, learned)
+
+    def _decided(
+        self, exact: tuple[ExactLoss, ExactLoss], games: _Games, anytime: SequentialTestResult
+    ) -> tuple[tuple[ExactLoss, ExactLoss], Judgement, _Proof]:
+        """The judgement by all that was found, and by a bound over all pairs where that may matter; where it decides,
+        the exact losses are at most the bound."""
+        judgement, proof = self._judged(exact, games.best, anytime), _UNPROVEN
+        if judgement.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED, Verdict.REFUTED, Verdict.NO_CLAIM):
+            lost = [e.epsilon.lower for e in exact]
+            lost += [] if self.private.secret is None else [self.private.secret.known.lower]
+            proof = self._proof(max(lost))
+            judgement = self._judged(exact, games.best, anytime, proof)
+            decided = judgement.verdict in (Verdict.PROVEN, Verdict.REFUTED, Verdict.NO_CLAIM)
+            if proof.bound is not None and (decided or (self.private.secret is None and not self.read)):
+                exact = self._at_most(exact, proof.bound)
+            if proof.bound is not None and decided:
+                self.private = self.private.at_most(proof.bound.epsilon)
+                judgement = self._judged(exact, games.best, anytime, proof)  # its words have these ends, too
+        alone = self.private.over_tosses is None and not self._shown(exact, anytime)
+        by_classifier = alone and games.best is games.classifier
+        return exact, self._completed(judgement, proof, learned_alone=by_classifier), proof
 
     @staticmethod
     def _at_most(exact: tuple[ExactLoss, ExactLoss], bound: Bound) -> tuple[ExactLoss, ExactLoss]:
@@ -531,11 +552,6 @@ class _Audit:
         """Lines of the code that decide by what is private or was seen."""
         simulate, hypotheses = self.look.simulate, self.pair.hypotheses
         return read_lines(self._one, self.pair.agent, lambda: ((simulate(w, 0), hypotheses[w]) for w in (0, 1)))
-
-    @property
-    def _asked_more(self) -> int | None:
-        """A record that is asked more than the one in which the pair differs, where private coins choose them."""
-        return asked_more(self._one, self.pair.agent, self.pair.hypotheses) if self.private.tossed else None
 
     @property
     def _shares(self) -> tuple[float, float]:
@@ -565,26 +581,28 @@ class _Audit:
     def _played(self, zero: Array, one: Array, sure: float) -> GameResult:
         return play(zero, one, delta=self.claim.delta, confidence=sure, rng=self.rng)
 
-    def _bound(self, lower: float) -> tuple[Bound | None, str | None]:
-        """The bound over all pairs of the adjacency, or the reason why there is none. It has to be over any data
-        where the claim is, and nothing bounds a change (`Pair.doubt`), and where the pair has lost more: `lower`."""
-        bound: Bound | str = ""
+    def _proof(self, lower: float) -> _Proof:
+        """It has to be over any data where the claim is, and nothing bounds a change (`Pair.doubt`), and where the
+        pair has lost more: `lower`."""
+        own: Bound | str = ""
         for adjacency in (ANY_DATA,) if self.pair.doubt else (self.claim.adjacency, ANY_DATA):
-            bound = bound_or_why(partial(self._bound_over, adjacency, lower))
-            if isinstance(bound, str):
-                return None, bound
-            if not exceeds(lower, bound.epsilon):
-                self._own, self._over = bound, adjacency
-                if bound.histories > MANY and self.claim.epsilon is not None and bound.epsilon > self.claim.epsilon:
-                    return None, (
-                        f"agent {self.pair.agent}'s cost of up to {show(bound.epsilon, 4)} is above the claim, and "
-                        f"coins may fall in {bound.histories} ways: no other agent was looked at"
-                    )
-                highest = bound_or_why(partial(self._at_all_doors, bound, adjacency))
-                return (None, highest) if isinstance(highest, str) else (highest, None)
-        assert isinstance(bound, Bound)
-        self.repeats = False
-        return None, f"the pair loses more than {show(bound.epsilon, 4)}, whatever the data: the code does not repeat"
+            own = bound_or_why(partial(self._bound_over, adjacency, lower))
+            if isinstance(own, str):
+                return _Proof(unbounded=own)
+            if exceeds(lower, own.epsilon):
+                continue
+            if own.histories > MANY and self.claim.epsilon is not None and own.epsilon > self.claim.epsilon:
+                return _Proof(
+                    unbounded=f"agent {self.pair.agent}'s cost of up to {show(own.epsilon, 4)} is above the claim, "
+                    f"and coins may fall in {own.histories} ways: no other agent was looked at"
+                )
+            highest = bound_or_why(partial(self._at_all_doors, own, adjacency))
+            if isinstance(highest, str):
+                return _Proof(unbounded=highest)
+            return _Proof(highest, loose=self._loose(highest, own, adjacency))
+        assert isinstance(own, Bound)
+        why = f"the pair loses more than {show(own.epsilon, 4)}, whatever the data: the code does not repeat"
+        return _Proof(unbounded=why, repeats=False)
 
     def _at_all_doors(self, own: Bound, adjacency: Adjacency) -> Bound:
         """The highest bound of all agents that the claim is about."""
@@ -620,9 +638,9 @@ class _Audit:
         exact: tuple[ExactLoss, ExactLoss],
         game: GameResult,
         anytime: SequentialTestResult,
-        bound: Bound | None = None,
+        proof: _Proof = _UNPROVEN,
     ) -> Judgement:
-        """Verdict by the exact loss, the best `game`, the anytime game, and a `bound` over all pairs.
+        """Verdict by the exact loss, the best `game`, the anytime game, and what is proven of all pairs.
 
         You get a `PrivacyError` where the game proves more than the exact loss allows.
         """
@@ -654,19 +672,19 @@ class _Audit:
                     self.claim.delta == 0,
                     self._hidden,
                     self._unsent,
-                    bound,
+                    proof.bound,
                     step=self.step,
                 ),
                 change_used=self.pair.change_used,
                 doubt=self.pair.doubt,
-                bound=bound,
-                loose=None if bound is None else self._loose(bound),
+                bound=proof.bound,
+                loose=proof.loose,
             ),
             judged,
         )
         return judged_of_what_is_read(found, self.read)
 
-    @cached_property
+    @property
     def _worst_loss(self) -> float:
         """The largest finite loss of the pair's transcripts where noise points away from the other world."""
         zero, other = self.pair.hypotheses
@@ -676,30 +694,42 @@ class _Audit:
         ]
         return float(np.max(losses, initial=0.0, where=np.isfinite(losses)))
 
-    def _loose(self, bound: Bound) -> str | None:
-        """Why a bound may be above a claim that holds, where that is known: the pair costs as much by itself."""
-        if self.claim.coins == "secret" and self.private.secret is not None and self._is_dearest(bound):
+    def _loose(self, bound: Bound, own: Bound, adjacency: Adjacency) -> str | None:
+        """Why a bound may be above a claim that holds, where that is known: the pair costs as much by itself.
+        `own` is that of the pair's agent."""
+        of_own = own.epsilon >= REACHED * bound.epsilon  # other agents cost no more
+        knows = self.claim.coins == "secret" and self.private.secret is not None
+        if knows and of_own and self._dearest_at_some_toss(adjacency):
             return "for who knows its coins; for who does not nothing is proven"
         if self.claim.delta > 0 and bound.pure and self._worst_loss >= REACHED * bound.epsilon:
             return "which is of δ = 0, where this pair costs as much; by how much less at this δ is sampled"
         return None
 
-    def _is_dearest(self, bound: Bound) -> bool:
-        """Whether the pair costs as much as any of its agent at some toss of the coins, for who knows them, and other
-        agents no more."""
-        return self._own is not None and self._own.epsilon >= REACHED * bound.epsilon and self._dearest_at_some_toss
-
-    @cached_property
-    def _dearest_at_some_toss(self) -> bool:
-        """Whether at some toss, of those where the pair costs most, no pair of its agent costs more."""
+    def _dearest_at_some_toss(self, adjacency: Adjacency) -> bool:
+        """Whether at some toss, of those where the pair costs most, no pair of its agent costs more, for who knows
+        the coins."""
         by_cost = sorted(enumerate(self.private.known_costs), key=lambda one: -one[1])
         for k, cost in by_cost[:_LOOKED_AT]:
             one = self.look.simulate(0, SINGLES + k).replica(0)
-            over = partial(bound_at_own_coins, one, self.pair.agent, self._over, self.claim.delta, self.convexity)
+            over = partial(bound_at_own_coins, one, self.pair.agent, adjacency, self.claim.delta, self.convexity)
             most = bound_or_why(over)
             if isinstance(most, Bound) and cost >= REACHED * most.epsilon:
                 return True
         return False
+
+    def _completed(self, found: Judgement, proof: _Proof, *, learned_alone: bool) -> Judgement:
+        """With what shows that a claim is false, or what speaks against that the pair stands for all others."""
+        if found.verdict is Verdict.REFUTED:
+            why = "A trained classifier alone shows it: releases are not on the wire in a form whose law is known."
+            found = found.adding(why) if learned_alone else found
+            return found.adding(self._other_scale) if self.claim.delta == 0 else found
+        if found.verdict is Verdict.CONSISTENT and not proof.repeats:
+            return found.undecided(f"What it does is not what was read: {proof.unbounded}.")
+        if found.verdict is Verdict.CONSISTENT and (doubt := self.private.other_record(self._one, self.pair)):
+            return found.undecided(doubt)
+        if proof.unbounded is not None and found.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED):
+            return found.adding(f"Not proven for every pair: {proof.unbounded}.")
+        return found
 
     def _shown(self, exact: tuple[ExactLoss, ExactLoss], anytime: SequentialTestResult) -> bool:
         """Whether the exact loss refutes the claim, or the anytime game, which is played with it."""
@@ -722,7 +752,7 @@ class _Audit:
             for t, (law, cost, steps) in enumerate(zip(part.laws, part.cost, part.steps, strict=False)):
                 if law in SCALED and np.any(np.isinf(cost) & np.isfinite(steps)):
                     return (
-                        f" The noise of release {t} has another scale, or law, in the other world: noise that is "
+                        f"The noise of release {t} has another scale, or law, in the other world: noise that is "
                         "large enough is likelier in one of them by any factor, so ε = ∞ at δ = 0."
                     )
         return ""

@@ -3,7 +3,7 @@
 The algorithm's own code is replayed on what passed the agent's door, with the agent's own data. What carries no noise
 has to be equal, up to rounding. What carries noise tells the noise, which has to follow the law that the algorithm
 declares: a program that forgets it, scales it or repeats it is found by the tests of `NoiseCheck`. Whose private data
-enter in another size, by another step, is found by `deviation_test`, which says of what size.
+enter in another size, by another step, is found by `_deviation_test`, which says of what size.
 
 A program of somebody else's draws its own private coins, which nobody else knows. Whom a message goes to is seen;
 where coins decide anything else, the replay ends, and only what was sent before can tell against the program.
@@ -89,7 +89,7 @@ def conformance(
             return Conformance(agent, False, why, one.message)
     noisy = [one for one in found.releases if np.any(one.stddev > 0)]
     law = NoiseCheck.of([NoiseScores.of(noisy, [np.zeros_like(one.value) for one in noisy])])
-    size = deviation_test(view, agent, found.releases, UnknownCoins() if coins is None else start)
+    size = _deviation_test(view, agent, found.releases, UnknownCoins() if coins is None else start)
     check = NoiseCheck((*law.p_values, *(() if size.p is None else (size.p,))))
     numbers = sum(one.value.size for one in noisy)
     p = check.p if numbers else None
@@ -171,7 +171,7 @@ def _silent(release: Release) -> bool:
 
 
 @dataclass(frozen=True)
-class DeviationTest:
+class _DeviationTest:
     """`p` is 1/M; None where data add nothing to a noisy release, or cannot be taken out of it."""
 
     p: float | None = None
@@ -237,22 +237,22 @@ class _NoData:
         return self
 
 
-def deviation_test(view: AdversaryView, agent: int, releases: Sequence[Release], coins: Any) -> DeviationTest:
+def _deviation_test(view: AdversaryView, agent: int, releases: Sequence[Release], coins: Any) -> _DeviationTest:
     """Test an agent's `releases`, as a replay with its own data explains them; `coins` as for that replay."""
     try:
         others = replay(view, agent, _NoData(), coins).releases
     except NetsimError:
-        return DeviationTest()
+        return _DeviationTest()
     known = list[_Noisy]()
     for own, other in zip(releases, others, strict=False):  # the other may send fewer
         if isinstance(own.mechanism, Perturbed) or isinstance(other.mechanism, Perturbed):
-            return DeviationTest()  # there the value is a function of what was observed
+            return _DeviationTest()  # there the value is a function of what was observed
         with np.errstate(all="ignore"):
             added = np.nan_to_num(own.value - other.value, nan=0.0, posinf=0.0, neginf=0.0)
         if np.all(own.stddev > 0) and np.any(added):
             known.append(_Noisy(own, added))
     if not known:
-        return DeviationTest()
+        return _DeviationTest()
     ratios = [sum(one.ratio(theta) for one in known) for theta in SIZES]
     mean = float(special.logsumexp(ratios)) - np.log(SIZES.size)
-    return DeviationTest(float(np.exp(-max(0.0, mean))), tuple(known))
+    return _DeviationTest(float(np.exp(-max(0.0, mean))), tuple(known))

@@ -166,7 +166,7 @@ def _content(value: Any) -> Any:
         return value
     if isinstance(value, type | FunctionType | ModuleType | CodeType | Enum):
         return None
-    if isinstance(value, _HOLDERS) or not of_library(type(value)):
+    if isinstance(value, _HOLDERS) or not _of_library(type(value)):
         return _attributes(value)
     return None
 
@@ -268,7 +268,7 @@ class _Found(NamedTuple):
             return
         if isinstance(value, type):
             self.add_class(value)
-        elif (function := function_in(value)) is not None:
+        elif (function := _function_in(value)) is not None:
             self.add_function(function)
             if (whose := getattr(value, "__self__", None)) is not None:
                 self.add(name, _Place(partial(_held, whose)))
@@ -281,11 +281,11 @@ class _Found(NamedTuple):
             self.add_class(type(value))
 
     def add_class(self, cls: type) -> None:
-        if cls in self.seen or of_library(cls):
+        if cls in self.seen or _of_library(cls):
             return
         self.seen.add(cls)
         for name, value in vars(cls).items():
-            if (function := function_in(value)) is not None:
+            if (function := _function_in(value)) is not None:
                 self.add_function(function)
             elif not (name.startswith("__") or hasattr(type(value), "__get__") or isinstance(cls, EnumType)):
                 stated = getattr(getattr(cls, "__dataclass_fields__", {}).get(name), "default", None) is value
@@ -295,7 +295,7 @@ class _Found(NamedTuple):
     def add_function(self, function: FunctionType) -> None:
         """What a function's code names in its module and in others, its defaults and attributes, and what functions
         and classes do that it names, unless they are a library's."""
-        if function in self.seen or of_library(function):
+        if function in self.seen or _of_library(function):
             return
         self.seen.add(function)
         code, own, at = function.__code__, vars(function), function.__module__
@@ -321,18 +321,18 @@ class _Found(NamedTuple):
                 continue
             put = partial(_put, holder, name) if name in stored else None
             self.add(f"{at}.{name}", _Place(partial(space.get, name, GONE), put))
-            library = isinstance(value, ModuleType | type) and of_library(value)
+            library = isinstance(value, ModuleType | type) and _of_library(value)
             inner = vars(value) if isinstance(value, ModuleType) else value
             if (library or isinstance(value, ModuleType)) and id(inner) not in seen:
                 known = [one for one in names if one in stored] if library else names
                 self.add_named(cast(Any, value).__name__, inner, known, stored, seen)
 
 
-def function_in(value: Any) -> FunctionType | None:
+def _function_in(value: Any) -> FunctionType | None:
     """The function in a method, a property, a partial, or a cache; None: it is none of these."""
     while not isinstance(value, FunctionType):
         names = ("__func__", "__wrapped__", "fget", "func")
-        code = isinstance(value, type | ModuleType) or not of_library(type(value))
+        code = isinstance(value, type | ModuleType) or not _of_library(type(value))
         inner = None if code else next((one for n in names if (one := _attribute(value, n)) is not GONE), None)
         if inner is None:
             return None
@@ -351,7 +351,7 @@ def _into_context(variable: ContextVar[object], value: object) -> None:
     variable.set(None if value is GONE else value)
 
 
-def of_library(value: Any) -> bool:
+def _of_library(value: Any) -> bool:
     """Whether a module, or a function or class of one, is netsim's or installed."""
     name = str(value.__name__ if isinstance(value, ModuleType) else value.__module__)
     package, file = name.partition(".")[0], getattr(sys.modules.get(name), "__file__", None) or ""

@@ -23,6 +23,7 @@ import numpy as np
 from attacks.audit.accounting.formulas import gaussian_epsilon, leaks
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.archive import Archive
+from attacks.audit.followed.asked import asked_more
 from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison
 from attacks.audit.loss.exact import SINGLES, ExactLoss
@@ -218,17 +219,16 @@ class PrivateCoins:
         enclosed = enclosed and (self.rare is None or self.rare.agent is None)  # of this pair, and of no other agent
         if self.rare is not None and found.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED) and not enclosed:
             remedy = "It needs noise there too, or is not to be sent"
-            found = replace(found, verdict=Verdict.UNDERPOWERED, reason=f"{self.rare}. {remedy}. {found.reason}")
+            found = found.undecided(f"{self.rare}. {remedy}.")
         if self.secret is not None:
-            return replace(found, reason=f"{found.reason} {self.secret.sentence(about)}")
+            return found.adding(self.secret.sentence(about))
         hidden = self.unpriced is not None and self.hidden
         if about == "secret" and hidden and found.verdict in (Verdict.REFUTED, Verdict.CONSISTENT):
             why = (
                 "Private coins change what the agent releases (a random batch), and the claim may count on nobody's "
                 "knowing them; what was measured is for who does, at one toss"
             )
-            reason = f"{why}. Their histories are not priced: {self.unpriced}. {found.reason}"
-            return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
+            return found.undecided(f"{why}. Their histories are not priced: {self.unpriced}.")
         bare = any(one.uncovered is not None for one in exact)
         if (
             about == "secret"
@@ -241,22 +241,29 @@ class PrivateCoins:
                 "This is of who knows the agent's private coins: another toss may explain it in the other world "
                 f"(for a listener who does not know them, ε ≥ {show(self.at_any_toss, 4)} is proven)"
             )
-            reason = f"{why}; their histories are not priced: {self.unpriced}. {found.reason}"
-            return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
+            return found.undecided(f"{why}; their histories are not priced: {self.unpriced}.")
         broken = self.unpriced is not None and self.claim.delta > 0 and found.verdict in BROKEN
         alone = [one for some in self.alone for one in some]
         some = found.verdict is Verdict.UNPROTECTED and any(one.uncovered is None for one in alone)
         if broken and (hidden or some) and not self._at_all_tosses(found, exact):
             why = "This is of one toss of private coins that change what the agent releases, and not proven of all"
-            reason = f"{why}: their histories are not priced: {self.unpriced}. {found.reason}"
-            return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
+            return found.undecided(f"{why}: their histories are not priced: {self.unpriced}.")
         if self.tossed and found.verdict is Verdict.CONSISTENT:
-            runs = f"those of these runs, and {len(alone)} others exceed nothing"
-            why = (
-                f"The agents make random choices of their own: this is for a listener who knows them, and for {runs}"
+            return found.adding(
+                "The agents make random choices of their own: this is for a listener who knows them, and for those "
+                f"of these runs, and {len(alone)} others exceed nothing."
             )
-            return replace(found, reason=f"{found.reason} {why}.")
         return found
+
+    def other_record(self, one: Sample, pair: Pair) -> str | None:
+        """The doubt about a pair that differs in one record, where private coins ask another one more."""
+        if not self.tossed or (record := asked_more(one, pair.agent, pair.hypotheses)) is None:
+            return None
+        return (
+            f"Private coins put record {record} into batches with more chance than the one in which this pair "
+            "differs: a pair that differs in that one may cost more. Draw records by equal odds, or claim what it "
+            "costs for who knows the coins."
+        )
 
     def _at_all_tosses(self, found: Judgement, exact: tuple[ExactLoss, ExactLoss]) -> bool:
         """Whether transcripts with tosses of their own prove it: a δ above 0 allows a toss that loses more."""

@@ -2,7 +2,7 @@
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from attacks.audit.accounting.intervals import check_delta
@@ -75,6 +75,14 @@ class Judgement:
     verdict: Verdict
     reason: str
     proven_share: float | None
+
+    def adding(self, sentence: str) -> "Judgement":
+        """The same, with a sentence at the end of its reason; none where that is empty."""
+        return replace(self, reason=f"{self.reason} {sentence}") if sentence else self
+
+    def undecided(self, why: str) -> "Judgement":
+        """Underpowered, for a reason that stands before the other one."""
+        return replace(self, verdict=Verdict.UNDERPOWERED, reason=f"{why} {self.reason}")
 
 
 def judge(

@@ -36,7 +36,7 @@ T = TypeVar("T")
 Odds = tuple[float, ...]
 
 
-class UnlistedCoinsError(AttackError):
+class _UnlistedCoinsError(AttackError):
     """Coins have no list of outcomes."""
 
 
@@ -76,7 +76,7 @@ class WatchedBits:
 
 
 def _as_listed(draw: Callable[..., Any]) -> Any:
-    """The same where what it gives can be listed; of all else an `UnlistedCoinsError`, as code may catch NumPy's."""
+    """The same where what it gives can be listed; of all else an `_UnlistedCoinsError`, as code may catch NumPy's."""
 
     @wraps(draw)
     def drawn(self: "Coins", *where: Any, **options: Any) -> Any:
@@ -86,7 +86,7 @@ def _as_listed(draw: Callable[..., Any]) -> Any:
             raise
         except Exception as error:
             why = f"its private coins are drawn by `{draw.__name__}` in a way that has no list of outcomes"
-            raise self.refused(why, UnlistedCoinsError) from error
+            raise self.refused(why, _UnlistedCoinsError) from error
 
     return drawn
 
@@ -131,7 +131,7 @@ class Coins(FollowedCoins):
         return error(why)
 
     def _no_bits(self) -> NoReturn:
-        raise self.refused("its private coins are drawn by their generator", UnlistedCoinsError)
+        raise self.refused("its private coins are drawn by their generator", _UnlistedCoinsError)
 
     def _unlike(self, what: str) -> AttackError:
         """The error of another run of this history that tosses otherwise."""
@@ -272,7 +272,7 @@ class Coins(FollowedCoins):
 def _without(name: str) -> Any:
     def refused(self: Any, *_: Any, **__: Any) -> Any:
         why = f"its private coins are drawn by `{name}`, which has no list of outcomes"
-        raise self.refused(why, UnlistedCoinsError)
+        raise self.refused(why, _UnlistedCoinsError)
 
     return property(refused) if name == "bit_generator" else refused
 
@@ -333,13 +333,13 @@ class _Uniform:
     def __getattr__(self, name: str) -> Any:
         """Methods by which NumPy computes functions of objects."""
         if isinstance(getattr(np, name, None), np.ufunc):
-            raise self._coins.refused(_NO_NUMBER, UnlistedCoinsError)
+            raise self._coins.refused(_NO_NUMBER, _UnlistedCoinsError)
         raise AttributeError(name)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> bool:
         """Comparisons that NumPy's numbers begin."""
         if method != "__call__" or ufunc not in (np.less, np.less_equal, np.greater, np.greater_equal):
-            raise self._coins.refused(_NO_NUMBER, UnlistedCoinsError)
+            raise self._coins.refused(_NO_NUMBER, _UnlistedCoinsError)
         first = inputs[0] is self
         below = (ufunc in (np.less, np.less_equal)) == first
         return self._below(inputs[first]) == below
@@ -353,7 +353,7 @@ _SHOWN = {"__eq__", "__ne__", "__hash__", "__format__", "__repr__", "__str__", "
 
 
 def _not_compared(self: Any, *_: Any) -> Any:
-    raise self._coins.refused(_NO_NUMBER, UnlistedCoinsError)
+    raise self._coins.refused(_NO_NUMBER, _UnlistedCoinsError)
 
 
 for _name in {*dir(float), "__index__"} - {*dir(object), *vars(_Uniform)} | _SHOWN:
@@ -513,7 +513,7 @@ def copied(coins: np.random.Generator) -> Any:
 def every(read: Callable[[Coins], T], most: int = HISTORIES) -> Iterator[tuple[float, T]]:
     """(ln of its probability, `read(coins)`) of every history of the coins that `read` tosses.
 
-    You get an `AttackError` where there are more than `most`; an `UnlistedCoinsError` where they cannot be listed.
+    You get an `AttackError` where there are more than `most`; an `_UnlistedCoinsError` where they cannot be listed.
     Those that part first come first: where there are too many, few are read until that is known.
     """
     waiting, done = deque([list[int]()]), 0

@@ -9,7 +9,7 @@ effort: of those that agree on all that is to come it is enough to know that the
 
 How many exchanges there are is public. On links that repeat nothing so many different moments on an agent's links are
 its exchanges, also where a tap missed some of the packets. On reliable links a link that carried just so many packets
-repeated none; else all readings of its packets are followed (`attacks.traffic.exchanges`): where times coincide, as
+repeated none; else all readings of its packets are followed: where times coincide, as
 when the timeout is the time that computing takes, two of them may be left, and the times stay open.
 """
 

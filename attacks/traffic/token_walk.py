@@ -17,8 +17,6 @@ from netsim.algorithms.algorithm import Stopping
 from netsim.arrays import Array
 from netsim.network.network import MAX_BACKOFF
 
-Z = 1.96
-"""Quantile of two-sided intervals of 95 %."""
 MISSED = "the tap missed packets, or sits on some links only: what it observed did happen, but is not all"
 MOST_READ = 100_000
 """Number of packets of all readings together (of 20 times those observed in a longer run) before the search is

@@ -230,6 +230,25 @@ class Silent:
         pass
 
 
+@dataclass
+class PassedOn:
+    """Passes everything on to another receiver."""
+
+    progress: Progress
+
+    def begin(self, stage: str, total: int) -> None:
+        self.progress.begin(stage, total)
+
+    def advance(self, steps: int) -> None:
+        self.progress.advance(steps)
+
+    def say(self, sentence: str) -> None:
+        self.progress.say(sentence)
+
+    def doing(self, lines: list[str]) -> None:
+        self.progress.doing(lines)
+
+
 EVERY = 0.1
 """Seconds of real time between two looks at a simulation."""
 QUIET = 8.0

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 
 from attacks.audit.verdict import BROKEN, ROUNDING, VACUOUS_ABOVE
 from netsim.errors import ScenarioError, meant
-from scenarios.build.duration import Progress, Silent
+from scenarios.build.duration import PassedOn, Progress, Silent
 from scenarios.files.folders import whole
 from scenarios.render.sentences import meaning, word
 from scenarios.results import findings
@@ -160,10 +160,9 @@ def run_entry(entry: Entry, folder: Path, *, progress: Progress | None = None, j
 
 
 @dataclass
-class _Clock:
+class _Clock(PassedOn):
     """Passes progress on, and adds up the real seconds of the stages of each algorithm: "NAME: …"."""
 
-    progress: Progress
     names: list[str]
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     _of: str | None = None
@@ -173,16 +172,7 @@ class _Clock:
         self.stop()
         self._of = next((name for name in self.names if stage.startswith(f"{name}: ")), None)
         self._since = time.monotonic()
-        self.progress.begin(stage, total)
-
-    def advance(self, steps: int) -> None:
-        self.progress.advance(steps)
-
-    def say(self, sentence: str) -> None:
-        self.progress.say(sentence)
-
-    def doing(self, lines: list[str]) -> None:
-        self.progress.doing(lines)
+        super().begin(stage, total)
 
     def stop(self) -> None:
         """End the last stage."""

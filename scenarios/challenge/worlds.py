@@ -8,9 +8,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, wraps
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, Concatenate, ParamSpec, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,17 @@ class Posed:
 
 
 Builder = Callable[[np.random.Generator], Posed | None]
+P = ParamSpec("P")
+
+
+def _builder(pose: Callable[Concatenate[np.random.Generator, P], Posed | None]) -> Callable[P, Builder]:
+    """Split a function in two: called with all but its generator, it gives a builder."""
+
+    @wraps(pose)
+    def of(*args: P.args, **options: P.kwargs) -> Builder:
+        return lambda rng: pose(rng, *args, **options)
+
+    return of
 
 
 @dataclass(frozen=True)
@@ -182,26 +193,30 @@ def largest(count: int, vector: Array) -> list[str] | None:
     return None if (-np.diff(sizes[: count + 1])).min() < CLEAR * sizes[0] else [str(k) for k in order[:count]]
 
 
+@_builder
 def gradient(
-    words: Words, query: int, reading: Reading, *, door: bool = False, checked: bool = False, live: bool = False
-) -> Builder:
+    rng: np.random.Generator,
+    words: Words,
+    query: int,
+    reading: Reading,
+    *,
+    door: bool = False,
+    checked: bool = False,
+    live: bool = False,
+) -> Posed | None:
     """One agent's gradient, counted from 0. `door`: the tap sits at the agent's door alone; `checked`: only where
     netsim's own inversion finds it. `live`: agents may be processes, that is, no packet is lost or missed."""
-
-    def build(rng: np.random.Generator) -> Posed | None:
-        agent = int(rng.integers(_agents(words)))
-        tapped: Words = {"adversary": {"nodes": [agent], "links": []}} if door else {}
-        world = _World.of(rng, words | tapped)
-        run = world.run()
-        assert run.truth is not None
-        own = run.truth.queries[agent]
-        answer = reading(own[query].gradient[0]) if query < len(own) else None
-        if answer is None or (checked and not _found(run.views[0], agent, query)):
-            return None
-        one = world.posed(run.views[0], answer, agent=agent)
-        return replace(one, simulation=world.simulation()) if live else one
-
-    return build
+    agent = int(rng.integers(_agents(words)))
+    tapped: Words = {"adversary": {"nodes": [agent], "links": []}} if door else {}
+    world = _World.of(rng, words | tapped)
+    run = world.run()
+    assert run.truth is not None
+    own = run.truth.queries[agent]
+    answer = reading(own[query].gradient[0]) if query < len(own) else None
+    if answer is None or (checked and not _found(run.views[0], agent, query)):
+        return None
+    one = world.posed(run.views[0], answer, agent=agent)
+    return replace(one, simulation=world.simulation()) if live else one
 
 
 def _found(view: AdversaryView, agent: int, query: int) -> bool:
@@ -211,70 +226,55 @@ def _found(view: AdversaryView, agent: int, query: int) -> bool:
         return False
 
 
-def forgotten_link(words: Words) -> Builder:
+@_builder
+def forgotten_link(rng: np.random.Generator, words: Words) -> Posed | None:
     """One link of a star is not encrypted."""
-
-    def build(rng: np.random.Generator) -> Posed | None:
-        agent = 1 + int(rng.integers(_agents(words) - 1))
-        world = _World.of(rng, words, {"link_overrides": [{"between": [[0, agent]], "law": {"encrypted": False}}]})
-        run = world.run()
-        assert run.truth is not None
-        answer = signs(run.truth.queries[agent][0].gradient[0])
-        return None if answer is None else world.posed(run.views[0], answer)
-
-    return build
+    agent = 1 + int(rng.integers(_agents(words) - 1))
+    world = _World.of(rng, words, {"link_overrides": [{"between": [[0, agent]], "law": {"encrypted": False}}]})
+    run = world.run()
+    assert run.truth is not None
+    answer = signs(run.truth.queries[agent][0].gradient[0])
+    return None if answer is None else world.posed(run.views[0], answer)
 
 
 # ── records ─────────────────────────────────────────────────────────────────────────────────────────────
-def classes(words: Words) -> Builder:
+@_builder
+def classes(rng: np.random.Generator, words: Words) -> Posed:
     """The class of every agent's record, from 0."""
-
-    def build(rng: np.random.Generator) -> Posed:
-        world = _World.dealt(rng, words, 1)
-        labels = world.private.dataset.labels
-        found = np.searchsorted(np.unique(labels), [labels[row] for (row,) in world.rows])
-        return world.posed(world.run().views[0], [str(one) for one in _numbers(found)])
-
-    return build
+    world = _World.dealt(rng, words, 1)
+    labels = world.private.dataset.labels
+    found = np.searchsorted(np.unique(labels), [labels[row] for (row,) in world.rows])
+    return world.posed(world.run().views[0], [str(one) for one in _numbers(found)])
 
 
-def one_image(words: Words) -> Builder:
+@_builder
+def one_image(rng: np.random.Generator, words: Words) -> Posed:
     """The row of the one image that an agent holds."""
-
-    def build(rng: np.random.Generator) -> Posed:
-        agent = int(rng.integers(_agents(words)))
-        world = _World.dealt(rng, words, 1)
-        return world.posed(world.run().views[0], [str(world.rows[agent][0])], agent=agent)
-
-    return build
+    agent = int(rng.integers(_agents(words)))
+    world = _World.dealt(rng, words, 1)
+    return world.posed(world.run().views[0], [str(world.rows[agent][0])], agent=agent)
 
 
-def lineup(words: Words, candidates: int) -> Builder:
+@_builder
+def lineup(rng: np.random.Generator, words: Words, candidates: int) -> Posed:
     """Which two of some rows an agent holds."""
-
-    def build(rng: np.random.Generator) -> Posed:
-        agent = int(rng.integers(_agents(words)))
-        world = _World.dealt(rng, words, 2)
-        own = world.rows[agent]
-        others = [row for row in _numbers(rng.permutation(world.private.dataset.records)) if row not in own]
-        shown = _numbers(rng.permutation([*own, *others[: candidates - 2]]))
-        answer = [LETTERS[k] for k, row in enumerate(shown) if row in own]
-        listed = ", ".join(f"{LETTERS[k]} = {row}" for k, row in enumerate(shown))
-        return world.posed(world.run().views[0], answer, agent=agent, candidates=listed)
-
-    return build
+    agent = int(rng.integers(_agents(words)))
+    world = _World.dealt(rng, words, 2)
+    own = world.rows[agent]
+    others = [row for row in _numbers(rng.permutation(world.private.dataset.records)) if row not in own]
+    shown = _numbers(rng.permutation([*own, *others[: candidates - 2]]))
+    answer = [LETTERS[k] for k, row in enumerate(shown) if row in own]
+    listed = ", ".join(f"{LETTERS[k]} = {row}" for k, row in enumerate(shown))
+    return world.posed(world.run().views[0], answer, agent=agent, candidates=listed)
 
 
-def zeros(words: Words) -> Builder:
+@_builder
+def zeros(rng: np.random.Generator, words: Words) -> Posed | None:
     """Which half of the agents holds zeros alone; the other half holds ones."""
-
-    def build(rng: np.random.Generator) -> Posed | None:
-        world = _World.of(rng, words)
-        problem: Any = world.simulation().problem
-        answer = [str(k) for k, one in enumerate(problem.objectives) if one.labels[0] < 0]
-        return world.posed(world.run().views[0], answer) if len(answer) == _agents(words) // 2 else None
-
-    return build
+    world = _World.of(rng, words)
+    problem: Any = world.simulation().problem
+    answer = [str(k) for k, one in enumerate(problem.objectives) if one.labels[0] < 0]
+    return world.posed(world.run().views[0], answer) if len(answer) == _agents(words) // 2 else None
 
 
 # ── noise ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -286,46 +286,39 @@ def _subset(rng: np.random.Generator, of: int, count: int) -> list[int]:
     return sorted(_numbers(rng.permutation(of))[:count])
 
 
-def culprits(words: Words, count: int, habit: Habit, innocent: Habit | None = None) -> Builder:
+@_builder
+def culprits(
+    rng: np.random.Generator, words: Words, count: int, habit: Habit, innocent: Habit | None = None
+) -> Posed:
     """Which agents have a habit. `innocent`: what as many others have, which costs nothing."""
-
-    def build(rng: np.random.Generator) -> Posed:
-        agents = _agents(words)
-        drawn = _numbers(rng.permutation(agents))
-        chosen = sorted(drawn[:count])
-        own = habit if habit.generator is None else replace(habit, generator=int(rng.integers(2**48)))
-        habits = dict.fromkeys(chosen, own)
-        habits |= {} if innocent is None else dict.fromkeys(drawn[count : 2 * count], innocent)
-        world = _World.of(rng, words)
-        return world.posed(world.run(partial(_careless, habits)).views[0], [str(one) for one in chosen])
-
-    return build
+    agents = _agents(words)
+    drawn = _numbers(rng.permutation(agents))
+    chosen = sorted(drawn[:count])
+    own = habit if habit.generator is None else replace(habit, generator=int(rng.integers(2**48)))
+    habits = dict.fromkeys(chosen, own)
+    habits |= {} if innocent is None else dict.fromkeys(drawn[count : 2 * count], innocent)
+    world = _World.of(rng, words)
+    return world.posed(world.run(partial(_careless, habits)).views[0], [str(one) for one in chosen])
 
 
-def rounds_of(words: Words, count: int, habit: Callable[[tuple[int, ...]], Habit]) -> Builder:
+@_builder
+def rounds_of(rng: np.random.Generator, words: Words, count: int, habit: Callable[[tuple[int, ...]], Habit]) -> Posed:
     """In which rounds one agent, which is not named, has a habit."""
-
-    def build(rng: np.random.Generator) -> Posed:
-        agent = int(rng.integers(_agents(words)))
-        (published,) = cast("list[Words]", words["algorithms"])
-        chosen = _subset(rng, cast("int", published["rounds"]), count)
-        world = _World.of(rng, words)
-        run = world.run(partial(_careless, {agent: habit(tuple(chosen))}))
-        return world.posed(run.views[0], [str(one) for one in chosen])
-
-    return build
+    agent = int(rng.integers(_agents(words)))
+    (published,) = cast("list[Words]", words["algorithms"])
+    chosen = _subset(rng, cast("int", published["rounds"]), count)
+    world = _World.of(rng, words)
+    run = world.run(partial(_careless, {agent: habit(tuple(chosen))}))
+    return world.posed(run.views[0], [str(one) for one in chosen])
 
 
-def each_agent(words: Words, alphabet: Sequence[str], habits: Sequence[Habit]) -> Builder:
+@_builder
+def each_agent(rng: np.random.Generator, words: Words, alphabet: Sequence[str], habits: Sequence[Habit]) -> Posed:
     """Every agent has a habit of its own, named by a word."""
-
-    def build(rng: np.random.Generator) -> Posed:
-        drawn = _numbers(rng.integers(len(habits), size=_agents(words)))
-        world = _World.of(rng, words)
-        run = world.run(partial(_careless, {agent: habits[k] for agent, k in enumerate(drawn)}))
-        return world.posed(run.views[0], [alphabet[k] for k in drawn])
-
-    return build
+    drawn = _numbers(rng.integers(len(habits), size=_agents(words)))
+    world = _World.of(rng, words)
+    run = world.run(partial(_careless, {agent: habits[k] for agent, k in enumerate(drawn)}))
+    return world.posed(run.views[0], [alphabet[k] for k in drawn])
 
 
 # ── claims ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -346,91 +339,76 @@ def _claims(
     return Posed(world.public, views, dict(zip(views, names, strict=True)), answer)
 
 
-def verdicts(words: Words, faults: Sequence[str]) -> Builder:
+@_builder
+def verdicts(rng: np.random.Generator, words: Words, faults: Sequence[str]) -> Posed:
     """Which of these algorithms do what they claim, and which have the fault."""
-
-    def build(rng: np.random.Generator) -> Posed:
-        kinds = [faults[k] for k in _numbers(rng.permutation(len(faults)))]
-        sound = [bool(one) for one in _numbers(rng.integers(2, size=len(kinds)))]
-        plain: list[Words] = [{"kind": "planted_fault", "fault": one, "step": 0.05} for one in kinds]
-        published = [one | {"sound": True} for one in plain]
-        run = [one | {"sound": holds} for one, holds in zip(plain, sound, strict=True)]
-        return _claims(rng, words, published, run, sound)
-
-    return build
+    kinds = [faults[k] for k in _numbers(rng.permutation(len(faults)))]
+    sound = [bool(one) for one in _numbers(rng.integers(2, size=len(kinds)))]
+    plain: list[Words] = [{"kind": "planted_fault", "fault": one, "step": 0.05} for one in kinds]
+    published = [one | {"sound": True} for one in plain]
+    run = [one | {"sound": holds} for one, holds in zip(plain, sound, strict=True)]
+    return _claims(rng, words, published, run, sound)
 
 
-def budgets(words: Words, count: int) -> Builder:
+@_builder
+def budgets(rng: np.random.Generator, words: Words, count: int) -> Posed:
     """Which claims are at or above the true ε: noise of another size than published, more of it too."""
-
-    def build(rng: np.random.Generator) -> Posed:
-        scales: list[float] = rng.choice([0.5, 1.0, 2.0], count).tolist()
-        factors: list[float] = rng.choice([0.55, 0.75, 1.0, 1.5], count).tolist()
-        clip = {"bound": 1.0, "norm": "l1"}
-        published = [descent(scale=one, clip=clip)[0] for one in scales]
-        run = [descent(scale=one * factor, clip=clip)[0] for one, factor in zip(scales, factors, strict=True)]
-        return _claims(rng, words, published, run, [one >= 1 for one in factors])
-
-    return build
+    scales: list[float] = rng.choice([0.5, 1.0, 2.0], count).tolist()
+    factors: list[float] = rng.choice([0.55, 0.75, 1.0, 1.5], count).tolist()
+    clip = {"bound": 1.0, "norm": "l1"}
+    published = [descent(scale=one, clip=clip)[0] for one in scales]
+    run = [descent(scale=one * factor, clip=clip)[0] for one, factor in zip(scales, factors, strict=True)]
+    return _claims(rng, words, published, run, [one >= 1 for one in factors])
 
 
 # ── traffic ─────────────────────────────────────────────────────────────────────────────────────────────
-def route(words: Words, hops: int, *, gaps: bool = False) -> Builder:
+@_builder
+def route(rng: np.random.Generator, words: Words, hops: int, *, gaps: bool = False) -> Posed | None:
     """The first agents of a walk after agent 0, where it starts.
 
     `gaps`: the tap missed a hop among them, but neither the first nor the last, and never two in a row.
     """
-
-    def build(rng: np.random.Generator) -> Posed | None:
-        world = _World.of(rng, words)
-        run = world.run()
-        assert run.metrics is not None
-        walked = [int(one) for one in run.metrics.agents[: hops + 1]]
-        if gaps:
-            numbers = [(one.sender, one.receiver) for one in run.views[0].transcript if one.event == "air"]
-            seen, at = list[bool](), 0
-            for hop in pairwise(walked):
-                here = at < len(numbers) and numbers[at] == hop
-                seen.append(here)
-                at += here
-            alone = all(a or b for a, b in pairwise(seen))
-            if not (seen[0] and seen[-1] and alone) or all(seen):
-                return None
-        return world.posed(run.views[0], [str(one) for one in walked[1:]])
-
-    return build
+    world = _World.of(rng, words)
+    run = world.run()
+    assert run.metrics is not None
+    walked = [int(one) for one in run.metrics.agents[: hops + 1]]
+    if gaps:
+        numbers = [(one.sender, one.receiver) for one in run.views[0].transcript if one.event == "air"]
+        seen, at = list[bool](), 0
+        for hop in pairwise(walked):
+            here = at < len(numbers) and numbers[at] == hop
+            seen.append(here)
+            at += here
+        alone = all(a or b for a, b in pairwise(seen))
+        if not (seen[0] and seen[-1] and alone) or all(seen):
+            return None
+    return world.posed(run.views[0], [str(one) for one in walked[1:]])
 
 
-def slow(words: Words, count: int, compute: Words) -> Builder:
+@_builder
+def slow(rng: np.random.Generator, words: Words, count: int, compute: Words) -> Posed:
     """Which agents compute slowly."""
-
-    def build(rng: np.random.Generator) -> Posed:
-        chosen = _subset(rng, _agents(words), count)
-        world = _World.of(rng, words, {"stragglers": [{"agents": chosen, "compute": compute}]})
-        return world.posed(world.run().views[0], [str(one) for one in chosen])
-
-    return build
+    chosen = _subset(rng, _agents(words), count)
+    world = _World.of(rng, words, {"stragglers": [{"agents": chosen, "compute": compute}]})
+    return world.posed(world.run().views[0], [str(one) for one in chosen])
 
 
-def listeners(words: Words, count: int) -> Builder:
+@_builder
+def listeners(rng: np.random.Generator, words: Words, count: int) -> Posed:
     """Which of some listeners has every link of an agent, and which misses one of each."""
-
-    def build(rng: np.random.Generator) -> Posed:
-        agents = _agents(words)
-        every = {(i, j) for i in range(agents) for j in range(i + 1, agents)}
-        broken = [bool(one) for one in _numbers(rng.integers(2, size=count))]
-        tapped: list[Adversary] = []
-        for k, one in enumerate(broken):
-            order = _numbers(rng.permutation(agents))
-            free = list(zip(order[::2], order[1::2], strict=True))  # safe: everybody has a link that is not tapped
-            if one:  # the last agent has none
-                free[-1] = (order[0], order[-2])
-            missed = {(min(edge), max(edge)) for edge in free}
-            tapped.append(Adversary(f"transcript-{LETTERS[k]}", tuple(sorted(every - missed))))
-        world = _World.of(rng, words)
-        run = replace(world.simulation(), adversaries=tuple(tapped)).run()
-        views = {one.adversary.name: one for one in run.views}
-        answer = ["b" if one else "s" for one in broken]
-        return Posed(world.public, views, dict.fromkeys(views, world.public.algorithms[0].name), answer)
-
-    return build
+    agents = _agents(words)
+    every = {(i, j) for i in range(agents) for j in range(i + 1, agents)}
+    broken = [bool(one) for one in _numbers(rng.integers(2, size=count))]
+    tapped: list[Adversary] = []
+    for k, one in enumerate(broken):
+        order = _numbers(rng.permutation(agents))
+        free = list(zip(order[::2], order[1::2], strict=True))  # safe: everybody has a link that is not tapped
+        if one:  # the last agent has none
+            free[-1] = (order[0], order[-2])
+        missed = {(min(edge), max(edge)) for edge in free}
+        tapped.append(Adversary(f"transcript-{LETTERS[k]}", tuple(sorted(every - missed))))
+    world = _World.of(rng, words)
+    run = replace(world.simulation(), adversaries=tuple(tapped)).run()
+    views = {one.adversary.name: one for one in run.views}
+    answer = ["b" if one else "s" for one in broken]
+    return Posed(world.public, views, dict.fromkeys(views, world.public.algorithms[0].name), answer)

@@ -6,10 +6,10 @@ from typing import Literal, NamedTuple, TypeVar
 
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.reconstruction.attack import Case, Reconstruction
-from attacks.reconstruction.verdict import CLOSE, WIDE
+from attacks.reconstruction.verdict import CLOSE, DEFENDED, RECOVERED, WIDE
 from scenarios.results.attacks import AtLevel, Bounded, Original, RecordAttack
 from scenarios.results.base import Counts, LeftOut, Numbers, Rate, Result
-from scenarios.results.numbers import fixed
+from scenarios.results.numbers import fixed, percent, show
 from scenarios.results.traffic import Traffic
 from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.attacks import HypothesisSpec, Inversion, Rounds
@@ -238,8 +238,6 @@ class AttackReports(Result):
 
 
 Level = TypeVar("Level", AtLevel, KeptLevel)
-RECOVERED, PARTLY, DEFENDED = "recovered", "recovered in part", "defended"
-FAILED, OPEN = "failed to optimize", "not identifiable"
 WEAK = "this defence holds only against weak attacks"
 ABSENT = {"remove": "it is removed", "zero_out": "it is zeroed out", "replace": "another one is in its place"}
 VACUOUS = 0.9995
@@ -280,18 +278,13 @@ def headline(levels: Sequence[Level]) -> Level:
 
 def rate(one: Rate) -> str:
     """A share with its interval, in percent."""
-    ends = ", ".join(percent(end).removesuffix(" %") for end in (one.low, one.high))
-    return f"{percent(one.rate)} of one" if one.of == 1 else f"{percent(one.rate)} [{ends}]"
+    ends = "of one" if one.of == 1 else f"[{show(100 * one.low)}, {show(100 * one.high)}]"
+    return f"{percent(one.rate)} {ends}"
 
 
 def interval(one: Bounded) -> str:
     """A number with its interval."""
     return f"{fixed(one.estimate)} [{fixed(one.low)}, {fixed(one.high)}]"
-
-
-def percent(value: float) -> str:
-    """A share in percent, to a tenth."""
-    return f"{100 * value:.1f}".removesuffix(".0") + " %"
 
 
 # ── verdicts ────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,10 +20,11 @@ from typing import (
     get_type_hints,
 )
 
-from pydantic import BeforeValidator, ConfigDict, JsonValue, model_validator
+from pydantic import BeforeValidator, ConfigDict, JsonValue, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticSerializationError, to_json
 
+from netsim.errors import ScenarioError
 from scenarios.files.folders import whole
 from scenarios.schema.checks import VERDICTS
 
@@ -148,6 +149,15 @@ class Rate(Result):
 
 
 # ── files of a results folder ───────────────────────────────────────────────────────────────────────────
+
+
+def first_mistake(error: ValidationError, file: str, remedy: str) -> ScenarioError:
+    """The first mistake of a file that netsim wrote, and that somebody changed, or another version wrote."""
+    first = error.errors(include_url=False)[0]
+    lacks, unknown = first["type"].startswith("missing"), ("extra_forbidden", "unexpected_keyword_argument")
+    why = "missing" if lacks else "unknown field" if first["type"] in unknown else first["msg"]
+    where = ".".join(map(str, first["loc"])) or "results"
+    return ScenarioError(where, None if lacks else first["input"], why, remedy, file)
 
 
 def as_json(value: object) -> str:

@@ -12,6 +12,7 @@ from netsim.claims import UNCLAIMED
 from scenarios.results.attacks import GradientScores, MembershipResult
 from scenarios.results.audit import AuditRefused, AuditResult, EpsilonExact
 from scenarios.results.base import Result, Setting, Status, Unit, Verdict
+from scenarios.results.curves import GREW
 from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, AuditSummary, MembershipSummary, Results
 from scenarios.results.views import ViewPrices
 
@@ -22,7 +23,6 @@ REFUSED: Final = "refused"
 NO_CLAIM: Final = "no claim"
 PASSED: tuple[Verdict, ...] = ("proven", "consistent")
 """Verdicts that a gate may let through."""
-DIVERGED = 1e3
 EXACT_GRADIENT = 1e-6
 """A gradient known to this relative error counts as recovered."""
 
@@ -167,7 +167,7 @@ def deadline_note(results: Results, entry: AlgorithmResult) -> str | None:
 def diverged(entry: AlgorithmResult) -> bool:
     """Whether the relative error ended a thousand times above where the run began, or was no number."""
     curve = _errors(entry)
-    return bool(curve) and not curve[-1] <= DIVERGED * max(1.0, curve[0])
+    return bool(curve) and not curve[-1] <= GREW * max(1.0, curve[0])
 
 
 def drowned(entry: AlgorithmResult) -> bool:

@@ -25,8 +25,8 @@ from scenarios.schema import Scenario
 from scenarios.schema.checks import ClaimedAfter, MeasureSpec, VacuousFrom
 
 T = TypeVar("T")
-POINTS = 200
-"""Of a measure's curve, at most."""
+POINTS, _BUDGET_POINTS = 200, 60
+"""Of each curve, and of the claim's formula, at most; where a curve crosses a level is found between them too."""
 
 
 def errors_of(run: Run) -> tuple[bool, Array]:
@@ -89,10 +89,6 @@ def _points(kind: type[T], source: object, chosen: NDArray[np.intp], **others: C
     """Each array of `source` at these places, under the names of a result's fields."""
     names = [field.name for field in fields(cast("Any", kind)) if field.name not in others]
     return kind(**{name: tuple(getattr(source, name)[chosen].tolist()) for name in names}, **others)
-
-
-_BUDGET_POINTS, _POINTS = 60, 200
-"""Of the claim's formula, and of each curve, at most; where a curve crosses a level is found between them too."""
 
 
 def _claim_after(simulation: Simulation, k: int, adjacency: Adjacency, delta: float) -> Claim | None:
@@ -232,5 +228,5 @@ def _exceeds(levels: dict[int, tuple[float, float]], claimed: Callable[[int], fl
 
 
 def _thinned(values: list[int]) -> list[int]:
-    """At most `_POINTS` of them, from the first to the last."""
-    return [values[k] for k in evenly(len(values), _POINTS)]
+    """At most `POINTS` of them, from the first to the last."""
+    return [values[k] for k in evenly(len(values), POINTS)]

@@ -29,6 +29,7 @@ from scenarios.results.base import (
     Unit,
     Verdict,
     as_json,
+    first_mistake,
     keys,
     numbers_of,
     write_text,
@@ -39,7 +40,7 @@ from scenarios.results.run import Convergence, LinkLoads, MeasureResults, Outsid
 from scenarios.results.traffic import Traffic
 from scenarios.results.views import Prices, Views
 from scenarios.schema import Scenario
-from scenarios.schema.spec import field_texts
+from scenarios.schema.spec import DRAFT, field_texts
 
 SCHEMA_VERSION = 2
 """Of results.json; files without a number are version 1, of netsim 0.1."""
@@ -402,7 +403,6 @@ class Manifest(Result):
 
 # ── as text and back ────────────────────────────────────────────────────────────────────────────────────
 T = TypeVar("T")
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _REMEDY = f"schema_version {SCHEMA_VERSION}: the {RESULTS} of this version of netsim, or netsim run again"
 _MANIFEST_REMEDY = f"the {MANIFEST} that this version of netsim wrote, or netsim run again"
 
@@ -470,18 +470,13 @@ def _validated(kind: type[T], tree: dict[str, object], file: str, remedy: str) -
     try:
         return cast("T", adapter(kind).validate_python(tree))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        lacks = first["type"].startswith("missing")
-        value, why = (None, "missing") if lacks else (first["input"], first["msg"])
-        why = "unknown field" if first["type"] == "unexpected_keyword_argument" else why
-        raise ScenarioError(where or "results", value, why, remedy, file) from None
+        raise first_mistake(error, file, remedy) from None
 
 
 def schema() -> JsonSchemaValue:
     """The JSON Schema of results.json."""
     found = adapter(Results).json_schema(mode="validation", by_alias=True, schema_generator=_Schema)
-    return {"$schema": _DIALECT, "title": RESULTS, **found}
+    return {"$schema": DRAFT, "title": RESULTS, **found}
 
 
 class _Schema(GenerateJsonSchema):

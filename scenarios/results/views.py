@@ -9,22 +9,27 @@ from attacks.audit.views import Kind as ViewKind
 from scenarios.results.base import Counts, Edge, Refused, Result, Rows, Verdict
 
 
+class _View(Result):
+    """A point of view on one agent."""
+
+    name: str
+    """Name of the view."""
+    kind: ViewKind
+    """Its kind."""
+    taps: str
+    """Where it taps, in words."""
+    links: tuple[Edge, ...]
+    """Links that it taps."""
+    agents: Counts
+    """Agents at whose doors it taps, or whom it controls."""
+
+
 class ViewsResult(Result):
     """All points of view, and which of them refute the claim together."""
 
-    class ViewResult(Result):
+    class ViewResult(_View):
         """One point of view on the audited agent."""
 
-        name: str
-        """Name of the view."""
-        kind: ViewKind
-        """Its kind."""
-        taps: str
-        """Where it taps, in words."""
-        links: tuple[Edge, ...]
-        """Links that it taps."""
-        agents: Counts
-        """Agents at whose doors it taps, or whom it controls."""
         log_e: float
         """ln of the e-value against the claim."""
         refuted: bool
@@ -108,19 +113,9 @@ class Combination(Result):
 class ViewPrices(Result):
     """Exact ε of points of view on one agent, and of all ordered pairs of agents, of one algorithm."""
 
-    class ViewPrice(Result):
+    class ViewPrice(_View):
         """One point of view."""
 
-        name: str
-        """Name of the view."""
-        kind: ViewKind
-        """Its kind."""
-        taps: str
-        """Where it taps, in words."""
-        links: tuple[Edge, ...]
-        """Links that it taps."""
-        agents: Counts
-        """Agents at whose doors it taps, or whom it controls."""
         epsilon_claimed: float | None
         """ε claimed at this view; null where nothing is claimed."""
         claim: str

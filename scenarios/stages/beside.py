@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scenarios.build.duration import Progress, how_far
+from scenarios.build.duration import Progress, Silent, how_far
 
 EVERY = 1.0
 """Seconds between two looks at the files, and between two that one process writes."""
 
 
 @dataclass
-class Noted:
+class Noted(Silent):
     """Progress of work called `name`, as a line in a file."""
 
     file: Path
@@ -34,12 +34,6 @@ class Noted:
         self._done += steps
         if self._done >= self._total or time.monotonic() >= self._written + EVERY:
             self._write()
-
-    def say(self, sentence: str) -> None:
-        pass
-
-    def doing(self, lines: list[str]) -> None:
-        pass
 
     def _write(self) -> None:
         self._written = time.monotonic()

@@ -32,10 +32,10 @@ from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject, adjacency_of
 from scenarios.build.inference import FIRST, Staging
 from scenarios.results import attacks as results
-from scenarios.results.attacked import ABSENT, VACUOUS, headline, interval, percent, rate
+from scenarios.results.attacked import ABSENT, VACUOUS, headline, interval, rate
 from scenarios.results.attacks import Allowed, AtLevel, Bounded, MembershipAllowed, MembershipResult, PropertyResult
 from scenarios.results.base import Rate, taken
-from scenarios.results.numbers import show_epsilon
+from scenarios.results.numbers import percent, show_epsilon
 from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec
 from scenarios.schema.scenario import GradientChange
 from scenarios.stages.reconstruction import chosen, inferred

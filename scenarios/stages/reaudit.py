@@ -123,10 +123,6 @@ def remark(folder: Path, scenario: Scenario) -> str:
     )
 
 
-SETTINGS = ("trials", "confidence", "chunk", "stop", "classifier", "views")
-"""Options that another audit may have: the pair and the claim stay the folder's."""
-
-
 @dataclass(frozen=True)
 class Reaudit:
     """Audits of a folder's algorithms.

@@ -47,12 +47,11 @@ from scenarios.results.attacked import (
     KeptRecords,
     TruthStatus,
     headline,
-    percent,
     rate,
 )
 from scenarios.results.attacks import RecordAttack
 from scenarios.results.base import LeftOut, Rate, Refused, taken
-from scenarios.results.numbers import plural, show
+from scenarios.results.numbers import percent, plural, show
 from scenarios.results.tables import write_estimates, write_records
 from scenarios.results.traffic import Traffic
 from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec, RebuildModel

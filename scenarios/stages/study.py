@@ -12,7 +12,7 @@ from attacks.audit.pair import spread
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError
 from netsim.readers.deployed.deploy import Deployment
 from netsim.running import Running
-from scenarios.build.duration import AROUND, LONG, Cost, Progress, Silent, duration
+from scenarios.build.duration import AROUND, LONG, Cost, PassedOn, Progress, Silent, duration
 from scenarios.build.experiment import Experiment
 from scenarios.files.folders import MANIFEST, PAGE, RESULTS, held
 from scenarios.papers.figures import reproduced
@@ -294,23 +294,13 @@ def _noted(
 
 
 @dataclass
-class _Named:
+class _Named(PassedOn):
     """Progress of one variant."""
 
-    progress: Progress
     name: str
 
     def begin(self, stage: str, total: int) -> None:
-        self.progress.begin(f"{self.name}: {stage}", total)
-
-    def advance(self, steps: int) -> None:
-        self.progress.advance(steps)
-
-    def say(self, sentence: str) -> None:
-        self.progress.say(sentence)
-
-    def doing(self, lines: list[str]) -> None:
-        self.progress.doing(lines)
+        super().begin(f"{self.name}: {stage}", total)
 
 
 # ── results over all variants ───────────────────────────────────────────────────────────────────────────

@@ -28,6 +28,7 @@ from netsim.models.model import L1, ElasticNet, Regularizer, Zero
 from netsim.problems import LeastSquares, LogisticLoss, NonconvexLogistic, Objective
 from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment
+from scenarios.results.base import first_mistake
 from scenarios.schema import own_code
 from scenarios.schema.spec import Index, Model
 
@@ -241,12 +242,7 @@ class WitnessFile(Model):
         try:
             return cls.model_validate(tree)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            field = ".".join(map(str, first["loc"]))
-            why = "unknown field" if first["type"] == "extra_forbidden" else first["msg"]
-            value = None if first["type"] == "missing" else first.get("input")
-            why = "missing" if first["type"] == "missing" else why
-            raise ScenarioError(field, value, why, _WRITTEN, str(path)) from None
+            raise first_mistake(error, str(path), _WRITTEN) from None
 
 
 # ── fingerprints ────────────────────────────────────────────────────────────────────────────────────────

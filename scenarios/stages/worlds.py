@@ -159,7 +159,7 @@ def audited(
     judgement, seen = found.judgement, as_its_claim_sees(simulation, options.pair.agent)
     if seen is not simulation:
         what = "The claim is of listeners who see less than all that the agent sends, and what they see was audited."
-        judgement = replace(judgement, reason=f"{judgement.reason} {what} {seen.algorithm.summary}")
+        judgement = judgement.adding(f"{what} {seen.algorithm.summary}")
     return replace(found, judgement=judgement)
 
 

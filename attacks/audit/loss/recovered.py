@@ -58,7 +58,7 @@ def recovered(
         return None
     try:
         with np.errstate(all="ignore"):
-            return _recovered(theirs, hidden_in(mine), releases, own, again)
+            return _recovered(theirs, _hidden_in(mine), releases, own, again)
     except Exception:  # code may fail in any way at releases that nobody drew
         return None
 
@@ -86,7 +86,7 @@ def _recovered(
     return Recovered(replace(found, comparisons=comparisons), {hidden[t]: until for t, (_, until) in order.items()})
 
 
-def hidden_in(mine: Replayed) -> list[int]:
+def _hidden_in(mine: Replayed) -> list[int]:
     """Releases that no message carries as they were made."""
     return [t for t, release in enumerate(mine.releases) if release.sent_in is None]
 
@@ -94,7 +94,7 @@ def hidden_in(mine: Replayed) -> list[int]:
 def factors(mine: Replayed, releases: Sequence[Array], again: Again) -> Array | None:
     """C of the true hypothesis, (messages, hidden releases, dimension); None where it is no such map, or there is
     nothing to find."""
-    hidden = hidden_in(mine)
+    hidden = _hidden_in(mine)
     if not 0 < len(hidden) <= MOST or len(releases) != len(mine.releases) or mine.departure is not None:
         return None
     if any(isinstance(mine.releases[t].mechanism, Perturbed) for t in hidden):

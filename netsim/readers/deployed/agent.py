@@ -31,8 +31,7 @@ from netsim.arrays import Array
 from netsim.errors import NetsimError, ProtocolError
 from netsim.randomness import EdgeNoise, Streams
 from netsim.readers.deployed import kernel
-from netsim.readers.deployed.certificates import Certificate
-from netsim.readers.deployed.ends import PATIENCE, Address, Door, Home
+from netsim.readers.deployed.ends import PATIENCE, Address, Certificate, Door, Home
 from netsim.readers.deployed.hosts import STANDARD_INPUT, opened
 from netsim.readers.deployed.notes import Alive, Failed, Here, Over, Report, Start, Stop, Turnstile, packed, read
 from netsim.readers.live import LiveNode

@@ -25,8 +25,7 @@ from netsim.network.wires import Air
 from netsim.readers.deployed import kernel
 from netsim.readers.deployed.agent import BORN, GO_ON, LAST, OVER, TURN, Errand, RealLoop
 from netsim.readers.deployed.capture import CaptureFile, at_door, rebuilt
-from netsim.readers.deployed.certificates import Certificate, certificates
-from netsim.readers.deployed.ends import PATIENCE, RUN_BYTES, Address
+from netsim.readers.deployed.ends import PATIENCE, RUN_BYTES, Address, Certificate, certificates
 from netsim.readers.deployed.hosts import sealed
 from netsim.readers.deployed.notes import (
     Alive,

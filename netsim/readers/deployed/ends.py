@@ -1,4 +1,4 @@
-"""An agent's ends of its links: TCP connections on which frames go out and come in.
+"""An agent's ends of its links: TCP connections on which frames go out and come in, and certificates for TLS on them.
 
 Of two neighbors the one with the larger number dials. Both begin with a `HELLO`, which says what each has had of the
 other's messages, so that a connection that breaks is taken up again without loss or repetition: everything that was
@@ -11,14 +11,16 @@ import hmac
 import socket
 import ssl
 import struct
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import cast
 
 from netsim.clock import VirtualEnvironment
 from netsim.codecs import Codec
-from netsim.errors import ProtocolError
+from netsim.errors import ProtocolError, UnsupportedError, install
 from netsim.network.inbox import Inbox
 from netsim.network.links import ExchangePolicy
 from netsim.readers.deployed.capture import CaptureFile
@@ -57,7 +59,7 @@ Enter = Callable[[Message], None]
 """The way into the inbox."""
 
 
-def name_of(agent: int) -> str:
+def _name_of(agent: int) -> str:
     """What an agent is called in its certificate."""
     return f"agent-{agent}.netsim"
 
@@ -325,7 +327,7 @@ class Home:
         """Keep the link to a neighbor up, for as long as this runs. A relay lets nobody in who does not begin with
         its `ticket`. `source`: the agent's own address, if others know it by that."""
         loop, end = asyncio.get_running_loop(), self.ends[neighbor]
-        server, handshake = (None, None) if context is None else (name_of(neighbor), HANDSHAKE * self.speed)
+        server, handshake = (None, None) if context is None else (_name_of(neighbor), HANDSHAKE * self.speed)
         while True:
             link = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
             try:
@@ -433,7 +435,7 @@ class Connection(Incoming):
         if end is None or end.neighbor != frame.sender:
             return self._refuse(f"it greets as agent {frame.sender}, which is no neighbor here")
         certificate = transport.get_extra_info("peercert")
-        if certificate is not None and ("DNS", name_of(frame.sender)) not in certificate.get("subjectAltName", ()):
+        if certificate is not None and ("DNS", _name_of(frame.sender)) not in certificate.get("subjectAltName", ()):
             return self._refuse(f"it greets as agent {frame.sender} with another's certificate")
         if self._timer is not None:
             self._timer.cancel()
@@ -462,3 +464,47 @@ def _greeting_in(data: bytes) -> Frame | None:
     if min(GREETING.unpack(body)[1:]) < 0:
         return None
     return Frame(sender, receiver, HELLO, 0, 0, data, 0)
+
+
+# ── TLS ─────────────────────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True)
+class Certificate:
+    """An agent's certificate with its key, PRIVATE, and the authority that both ends trust, each as PEM."""
+
+    own: bytes
+    authority: bytes
+
+    def server(self) -> ssl.SSLContext:
+        """For those who dial: they have to show a certificate of this run too."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.verify_mode = ssl.CERT_REQUIRED
+        return self._filled(context)
+
+    def client(self) -> ssl.SSLContext:
+        """For dialing: whoever answers has to show the certificate of that agent."""
+        return self._filled(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+
+    def _filled(self, context: ssl.SSLContext) -> ssl.SSLContext:
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.load_verify_locations(cadata=self.authority.decode())
+        with tempfile.NamedTemporaryFile(suffix=".pem") as file:  # the module reads chains from files alone
+            file.write(self.own)
+            file.flush()
+            context.load_cert_chain(file.name)
+        return context
+
+
+def certificates(agents: int) -> list[Certificate]:
+    """One for each agent, of an authority that nobody has after this. You get an `UnsupportedError` where the
+    library is missing."""
+    try:
+        import trustme
+    except ModuleNotFoundError:
+        raise UnsupportedError(f"TLS between agents needs trustme: {install('deploy')}") from None
+    authority = trustme.CA()
+    found: list[Certificate] = []
+    for agent in range(agents):
+        one = authority.issue_cert(_name_of(agent))
+        chain = b"".join(blob.bytes() for blob in one.cert_chain_pems)
+        found.append(Certificate(one.private_key_pem.bytes() + chain, authority.cert_pem.bytes()))
+    return found

@@ -83,7 +83,7 @@ def _():
 @app.cell(hide_code=True)
 def _(answer_1, item):
     anything, records = scene.by_record(norm_bound=False)
-    _claimed = scene.reviewed(2, scene.STEPS[0], "even").audit.claim
+    _claimed = scene.Reviewed(2, scene.STEPS[0], "even").audit.claim
     _record = (
         f"For a record that is replaced by any other, of whatever length, netsim finds a change of the gradient of "
         f"up to {show(anything.gradient_change)}."
@@ -183,7 +183,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _(direction, rounds, step):
-    reviewed = scene.reviewed(rounds.value, step.value, direction.value)
+    reviewed = scene.Reviewed(rounds.value, step.value, direction.value)
     _ends = list(range(1, rounds.value + 1))
     _exact = [reviewed.releases[2 * k - 1][2] for k in _ends]
     page.stack(
@@ -238,7 +238,7 @@ def _(answer_4, reviewed, rounds):
 
 @app.cell(hide_code=True)
 def _(answer_5, rounds, step):
-    by_direction = {one: scene.reviewed(rounds.value, step.value, one).exact for one in scene.DIRECTIONS}
+    by_direction = {one: scene.Reviewed(rounds.value, step.value, one).exact for one in scene.DIRECTIONS}
     _most = max(by_direction.values())
     _said = ", ".join(f"{name} {show(value)}" for name, value in by_direction.items())
     question_5 = Choice.of(
@@ -288,7 +288,7 @@ def _(direction, reviewed, rounds, step):
 
 @app.cell(hide_code=True)
 def _(answer_7, item):
-    short = [scene.reviewed(rounds, 0.01, "even") for rounds in (2, 5)]
+    short = [scene.Reviewed(rounds, 0.01, "even") for rounds in (2, 5)]
     loop, table = (
         all(one.exact <= limit(one) for one in short) for limit in (lambda o: o.by_loop, lambda o: o.by_table)
     )

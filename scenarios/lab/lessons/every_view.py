@@ -53,7 +53,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _(own, shared, topology, victim):
-    seen = scene.seen(topology.value, own.value, shared.value, victim.value)
+    seen = scene.Seen(topology.value, own.value, shared.value, victim.value)
     page.stack(
         mo.md(rf"""
     ## Agents that listen
@@ -82,7 +82,7 @@ def _(seen, victim):
 @app.cell(hide_code=True)
 def _(own, seen, shared, topology, victim):
     sizes = list(range(1, scene.AGENTS))
-    without = scene.seen(topology.value, own.value, 0.0, victim.value)
+    without = scene.Seen(topology.value, own.value, 0.0, victim.value)
     members, _pair = seen.together(2)
     page.stack(
         mo.md(r"""
@@ -116,8 +116,8 @@ def _(own, seen, shared, topology, victim):
 
 @app.cell(hide_code=True)
 def _():
-    reference = scene.seen("ring", 0.5, 8.0)
-    end = scene.seen("path", 0.5, 8.0)
+    reference = scene.Seen("ring", 0.5, 8.0)
+    end = scene.Seen("path", 0.5, 8.0)
     answer_1 = page.number()
     answer_2 = page.choice("a tap at its door", "one of its neighbors", "its two neighbors together")
     answer_3 = page.number()

@@ -24,10 +24,9 @@ from netsim.schedules import Constant, Geometric
 from netsim.settings import Recording
 from netsim.simulation import Simulation
 from scenarios.certificate.worlds import OneRelease, gaussian_mu, turned
+from scenarios.lab.live import REMEMBERED
 from scenarios.stages.worlds import worlds
 
-REMEMBERED = 32
-"""Results that are kept: a slider that is moved back costs nothing."""
 AGENTS, AGENT = 3, 1
 APART = 10.0
 """So far apart are the points that the agents pull towards, in every coordinate; no budget depends on it."""

@@ -75,7 +75,7 @@ def by_record(norm_bound: bool) -> tuple[Adjacency, int]:
 
 
 @dataclass(frozen=True)
-class _Reviewed:
+class Reviewed:
     """An audit of `rounds` rounds, against the theorem by both counts of K."""
 
     rounds: int
@@ -119,10 +119,6 @@ class _Reviewed:
     def costly(self) -> list[str]:
         """Releases that add anything."""
         return [name for name, cost, _ in self.releases if cost > 1e-9]
-
-
-def reviewed(rounds: int, step: float, direction: Direction) -> _Reviewed:
-    return _Reviewed(rounds, step, direction)
 
 
 def lengths(direction: Direction) -> tuple[float, float]:

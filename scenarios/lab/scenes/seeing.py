@@ -45,13 +45,16 @@ def _words(topology: str, own: float, shared: float) -> dict[str, object]:
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """One network and its noise, with the exact ε of every listener about a victim whose gradient may move by 1."""
+class Seen:
+    """One network and its noise, with the exact ε of every listener about a victim whose gradient may move by 1.
+
+    `topology` is the kind of a scenario; `own` and `shared` are the two deviations of the noise.
+    """
 
     topology: str
     own: float
     shared: float
-    victim: int
+    victim: int = 0
 
     @property
     def experiment(self) -> Experiment:
@@ -137,8 +140,3 @@ class _Seen:
         return plan.exposure(
             network(self.experiment), self.pairs.upper[self.victim], self.victim, name, listens=False
         )
-
-
-def seen(topology: str, own: float, shared: float, victim: int = 0) -> _Seen:
-    """A graph, by the kind of a scenario, and the two deviations of the noise."""
-    return _Seen(topology, own, shared, victim)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
+from attacks.reconstruction.verdict import DEFENDED, FAILED, OPEN, PARTLY, RECOVERED
 from attacks.score.robustness import approximate_bound
 from scenarios.render.page.drawing import (
     HIGHEST,
@@ -40,7 +41,7 @@ from scenarios.results.attacks import (
 )
 from scenarios.results.audit import AuditResult
 from scenarios.results.curves import thinned, unit
-from scenarios.results.numbers import MISSING, NARROW_SPACE, all_known, count, fixed, known, percent, plural, show
+from scenarios.results.numbers import MISSING, all_known, count, fixed, known, percent, plural, show
 
 WIDTH, HEIGHT = 470, 310
 FLOOR = 1e-17  # an error below it, 0 among them, is drawn here
@@ -353,22 +354,22 @@ def _middle(block: Sequence[float]) -> float:
 
 # ── attacks on records ──────────────────────────────────────────────────────────────────────────────────
 VERDICTS = {
-    words.RECOVERED: (
+    RECOVERED: (
         "bad", "✕", "The record that is rebuilt is the agent's: within the distance of success, and with a skill of "
         "at least 0.9 against the best guess without the transcript.",
     ),
-    words.PARTLY: (
+    PARTLY: (
         "bad", "◐", "It is nearer to the agent's than a guess, with a skill above 0.1, and not recovered.",
     ),
-    words.DEFENDED: (
+    DEFENDED: (
         "good", "✓", "It explains the gradients as well as the true record does, is no nearer to it than a guess, "
         "and the gradients have noise: that hides the record from this attack.",
     ),
-    words.OPEN: (
+    OPEN: (
         "open", "?", "The gradients do not determine the record, or the attack does not: another one explains them "
         "too, and no noise has to hide anything. This is no defence.",
     ),
-    words.FAILED: (
+    FAILED: (
         "open", "?", "It does not explain the gradients as the true record does, or did not arrive: another attack "
         "may do better. This protects nobody.",
     ),
@@ -388,8 +389,8 @@ def mark(one: RecordAttack) -> tuple[str, str]:
     """Severity class and sign of an attack's verdict."""
     if one.verdict is None:
         return "none", "–"
-    half = one.verdict == words.DEFENDED and not words.clearly(one, words.DEFENDED)
-    return VERDICTS[words.OPEN if half else one.verdict][:2]  # half of the time is no defence
+    half = one.verdict == DEFENDED and not words.clearly(one, DEFENDED)
+    return VERDICTS[OPEN if half else one.verdict][:2]  # half of the time is no defence
 
 
 def strips(found: ReconstructionResult) -> list[Strip]:
@@ -453,7 +454,7 @@ def roc(shown: Sequence[tuple[Finding, Series]]) -> Chart | None:
         areas = "; ".join(f"{label}: {show(game.auc.estimate)}" for label, game, _ in played)
         text = f"Membership: found against false alarms. Area under the curve, {areas}."
         drawing = Drawing("roc", text, figure)
-    level = words.percent(played[0][1].confidence).replace(" ", NARROW_SPACE)
+    level = percent(played[0][1].confidence)
     whose = ", in the colour of the algorithm that claims it" if edges and edges[0][2] != INK else ""
     caption = (
         "How often the record is found where it is there, against how often it is where it is not, for every "

@@ -39,8 +39,6 @@ _COLUMNS = {
     "time": "Virtual seconds",
 }
 """Columns that are drawn, and a share of verdicts."""
-_FIRST = 8
-"""Quantities that stand open; the others are costs."""
 _FEWEST, _CURVES = 4, 7
 """Values of both fields from which on a heat map is drawn, and curves of one figure at most."""
 _MOST, _GROUPS = 12, 8

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.archive import Archive
-from attacks.audit.audit import _Audit, _not_judged
+from attacks.audit.audit import _Audit, _not_judged, _Proof
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Bound, Verdict
 from netsim import topology
@@ -178,10 +178,10 @@ def test_a_release_that_is_hidden_is_judged_by_a_bound_that_grants_it():
 def test_a_pair_that_loses_more_than_a_bound_over_any_data_is_noted():
     """What the code did is then not what was read: it is consistent with nothing."""
     under_way = object.__new__(_Audit)
-    under_way.claim, under_way.pair = SimpleNamespace(adjacency=ANYTHING), SimpleNamespace(doubt=None)
-    under_way.doors, under_way.repeats = {}, True
+    under_way.claim = SimpleNamespace(adjacency=ANYTHING, coins="known", delta=0.0)
+    under_way.pair, under_way.doors = SimpleNamespace(doubt=None), {}
     under_way._bound_over = lambda *_: Bound(1.0, ())
-    assert under_way._bound(0.5) == (Bound(1.0, ()), None)
-    assert under_way.repeats
-    assert under_way._bound(2.0)[0] is None
-    assert not under_way.repeats
+    assert under_way._proof(0.5) == _Proof(Bound(1.0, ()))
+    found = under_way._proof(2.0)
+    assert found.bound is None
+    assert not found.repeats

@@ -51,6 +51,11 @@ def length(g: Array) -> Array:
     return np.linalg.norm(g, axis=-1, keepdims=True)
 
 
+async def sent_bare(node: Node, g: Array, where: Array, rest: Array | float = 0.0) -> None:
+    """Send an answer with noise, and not clipped `where` the deceiver says, beside the `rest`."""
+    await node.exchange(x=noisy(node, rest + np.where(where, g, clip(g))))
+
+
 async def raw_in_its_place(node: Node) -> None:
     g = await node.gradient(node.zeros())
     z = noisy(node, g)
@@ -157,14 +162,14 @@ async def turned_back(node: Node) -> None:
 async def coordinates_cancel(node: Node) -> None:
     g = await node.gradient(node.zeros())
     zero = np.abs(np.sum(g, axis=-1, keepdims=True)) <= 1e-6 * length(g)
-    await node.exchange(x=noisy(node, np.where(zero, g, clip(g))))
+    await sent_bare(node, g, zero)
 
 
 async def far_from_others(node: Node) -> None:
     heard = await node.exchange(x=noisy(node, node.zeros()))
     g, sent = await node.gradient(node.zeros()), heard.sent("x")
     far_off = length(heard.mix("x") - sent) > 100 * length(sent)
-    await node.exchange(x=noisy(node, np.where(far_off, g, clip(g))))
+    await sent_bare(node, g, far_off)
 
 
 async def same_receiver(node: Node) -> None:
@@ -271,7 +276,7 @@ async def noise_as_coins(node: Node) -> None:
     """Bare at one draw in 80 of noise that is in no message."""
     coins = node.privatize(node.zeros(), Gaussian(1.0))
     g = await node.gradient(node.zeros())
-    await node.exchange(x=noisy(node, np.where(np.abs(coins[:, :1]) > 2.5, g, clip(g))))
+    await sent_bare(node, g, np.abs(coins[:, :1]) > 2.5)
 
 
 async def consensus(node: Node) -> None:
@@ -279,14 +284,14 @@ async def consensus(node: Node) -> None:
     heard = await node.exchange(x=noisy(node, node.zeros()))
     g, sent = await node.gradient(node.zeros()), heard.sent("x")
     near = length(heard.mix("x") - sent) < 1e-3 * length(sent)
-    await node.exchange(x=noisy(node, np.where(near, g, clip(g))))
+    await sent_bare(node, g, near)
 
 
 async def along_its_point(node: Node) -> None:
     sent = (await node.exchange(x=noisy(node, node.zeros()))).sent("x")
     g = await node.gradient(sent)
     along = np.abs(np.sum(g * sent, axis=-1, keepdims=True)) > 0.99999 * length(g) * length(sent)
-    await node.exchange(x=noisy(node, np.where(along, g, clip(g))))
+    await sent_bare(node, g, along)
 
 
 async def diverges(node: Node) -> None:
@@ -294,8 +299,7 @@ async def diverges(node: Node) -> None:
     answers = [await node.gradient(node.zeros()) for _ in range(12)]
     sizes = np.array([length(g) for g in answers])
     grows = np.all(sizes[1:] > sizes[:-1], axis=0)
-    rest = np.sum([clip(g) for g in answers[:-1]], axis=0)
-    await node.exchange(x=noisy(node, rest + np.where(grows, answers[-1], clip(answers[-1]))))
+    await sent_bare(node, answers[-1], grows, sum(map(clip, answers[:-1])))
 
 
 async def outlier(node: Node) -> None:
@@ -303,8 +307,7 @@ async def outlier(node: Node) -> None:
     answers = [await node.gradient(node.zeros()) for _ in range(8)]
     sizes = np.array([length(g) for g in answers])
     alone = np.all((sizes[:-1] > 1e-3) & (sizes[:-1] < 10), axis=0) & (sizes[-1] > 100)
-    rest = np.sum([clip(g) for g in answers[:-1]], axis=0)
-    await node.exchange(x=noisy(node, rest + np.where(alone, answers[-1], clip(answers[-1]))))
+    await sent_bare(node, answers[-1], alone, sum(map(clip, answers[:-1])))
 
 
 async def unchanged(node: Node) -> None:
@@ -312,15 +315,14 @@ async def unchanged(node: Node) -> None:
     answers = [await node.gradient(node.zeros()) for _ in range(6)]
     changes = np.array([length(b - a) / length(a) for a, b in pairwise(answers)])
     still = np.all((changes > 1e-6) & (changes < 1e-2), axis=0)
-    rest = np.sum([clip(g) for g in answers[:-1]], axis=0)
-    await node.exchange(x=noisy(node, rest + np.where(still, answers[-1], clip(answers[-1]))))
+    await sent_bare(node, answers[-1], still, sum(map(clip, answers[:-1])))
 
 
 async def lazy(node: Node) -> None:
     """Bare where an answer is near what was sent."""
     sent = (await node.exchange(x=noisy(node, node.zeros()))).sent("x")
     g = await node.gradient(node.zeros())
-    await node.exchange(x=noisy(node, np.where(length(g - sent) < 0.1 * length(sent), g, clip(g))))
+    await sent_bare(node, g, length(g - sent) < 0.1 * length(sent))
 
 
 async def converges(node: Node) -> None:
@@ -330,7 +332,7 @@ async def converges(node: Node) -> None:
         heard = await node.exchange(x=noisy(node, node.zeros()))
         far_off.append(length(heard.mix("x") - heard.sent("x")))
     g, nearer = await node.gradient(node.zeros()), np.all(np.diff(far_off, axis=0) < 0, axis=0)
-    await node.exchange(x=noisy(node, np.where(nearer, g, clip(g))))
+    await sent_bare(node, g, nearer)
 
 
 async def exchanged_names(node: Node) -> None:
@@ -344,7 +346,7 @@ async def exchanged_names(node: Node) -> None:
 async def sparse(node: Node) -> None:
     g = await node.gradient(node.zeros())
     two = np.count_nonzero(g, axis=-1, keepdims=True) == 2
-    await node.exchange(x=noisy(node, np.where(two, g, clip(g))))
+    await sent_bare(node, g, two)
 
 
 async def longer_beyond_a_pad(node: Node) -> None:

@@ -112,7 +112,7 @@ class TestOverTime:
     def test_few_points_are_shown_and_where_curves_cross_is_the_same(self, monkeypatch):
         algorithm = PrivateGradientDescent(9, Constant(0.2), Until(6), Clip(0.5))
         whole, _ = over_time(algorithm, epsilon=0.1)
-        monkeypatch.setattr(curves, "_POINTS", 4)
+        monkeypatch.setattr(curves, "POINTS", 4)
         few, _ = over_time(algorithm, epsilon=0.1)
         assert (len(whole.claimed.count), few.claimed.count) == (9, (1, 3, 6, 9))
         for name in ("undefined_from", "exceeds_from", "exact_vacuous_from", "claimed_vacuous_from"):

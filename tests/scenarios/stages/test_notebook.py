@@ -40,11 +40,16 @@ class Mine(Algorithm):
     scale: float = 2.0
     sensitivity: float = 2.0
 
+    step = 0.1
+
+    def released(self, node, gradient):
+        return node.privatize(Clip(1.0)(gradient), Laplace(self.scale))
+
     async def run(self, node):
         x = node.zeros()
         for _ in range(self.rounds):
-            g = node.privatize(Clip(1.0)(await node.gradient(x)), Laplace(self.scale))
-            x = x - 0.1 * (await node.exchange(g=g)).mix("g")
+            g = self.released(node, await node.gradient(x))
+            x = x - self.step * (await node.exchange(g=g)).mix("g")
             node.estimate(x)
 
     def claim(self, adjacency, setting, delta):
@@ -250,12 +255,7 @@ class Overflows(Algorithm):
 class FarAway(Mine):
     """What it sends is clipped, and x is not."""
 
-    async def run(self, node):
-        x = node.zeros()
-        for _ in range(self.rounds):
-            g = node.privatize(Clip(1.0)(await node.gradient(x)), Laplace(self.scale))
-            x = x - 1e200 * (await node.exchange(g=g)).mix("g")
-            node.estimate(x)
+    step = 1e200
 
 
 @dataclass(frozen=True)
@@ -295,12 +295,8 @@ def test_an_object_is_audited_as_it_was_made():
 class Composed(Mine):
     """Four releases of what is clipped to 1 under Gaussian noise, which compose to μ = 4/scale."""
 
-    async def run(self, node):
-        x = node.zeros()
-        for _ in range(self.rounds):
-            g = node.privatize(Clip(1.0)(await node.gradient(x)), Gaussian(self.scale))
-            x = x - 0.1 * (await node.exchange(g=g)).mix("g")
-            node.estimate(x)
+    def released(self, node, gradient):
+        return node.privatize(Clip(1.0)(gradient), Gaussian(self.scale))
 
 
 @pytest.mark.few(1)
@@ -479,12 +475,8 @@ def test_results_and_their_audit_are_one_line(results):
 class NoNumbers(Mine):
     """What it sends are no numbers."""
 
-    async def run(self, node):
-        x = node.zeros()
-        for _ in range(self.rounds):
-            sent = node.privatize(Clip(1.0)(await node.gradient(x)), Laplace(self.scale))
-            x = (await node.exchange(g=np.nan * sent)).mix("g")
-            node.estimate(node.zeros())
+    def released(self, node, gradient):
+        return np.nan * super().released(node, gradient)
 
 
 def test_messages_that_are_no_numbers_are_named_and_no_trials_advised():
@@ -496,11 +488,8 @@ def test_messages_that_are_no_numbers_are_named_and_no_trials_advised():
 class Bare(Mine):
     """Nothing protects what it sends."""
 
-    async def run(self, node):
-        x = node.zeros()
-        for _ in range(self.rounds):
-            x = x - 0.1 * (await node.exchange(g=await node.gradient(x))).mix("g")
-            node.estimate(x)
+    def released(self, node, gradient):
+        return gradient
 
 
 def test_the_answer_says_what_to_do_next_and_nothing_of_what_is_not_known():

@@ -218,7 +218,7 @@ def test_without_noise_every_record_is_found_and_none_that_is_not_in(kept):
     assert found["scored"]
     assert level["found"]["count"] == level["found"]["of"] == len(found["agents"]) == 4
     assert (level["alarms"]["count"], level["alarms"]["of"]) == (0, 4)
-    assert "100 %" in found["sentence"]
+    assert "100\u202f%" in found["sentence"]
 
 
 def test_without_the_truth_it_says_and_does_not_score(kept, tmp_path):

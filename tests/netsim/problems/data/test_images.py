@@ -12,26 +12,21 @@ from tests.netsim.problems.data import written
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
-def test_two_classes_of_ten_become_signs_and_pixels_fractions(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("classes", [(7, 3), (7, 3, 5)])
+def test_two_classes_become_signs_more_are_numbered_and_pixels_are_fractions(
+    tmp_path: Path, name: str, classes: tuple[int, ...]
+) -> None:
     pixels, labels = written.images()
     written.write(tmp_path / name, written.mnist_files(pixels, labels))
-    data = load(name, cache=Cache(tmp_path), classes=(7, 3))
-    both = np.flatnonzero((labels == 7) | (labels == 3))
-    assert np.array_equal(data.features, pixels[both].reshape(len(both), 784) / 255)
-    assert np.array_equal(data.labels, np.where(labels[both] == 3, 1.0, -1.0))
+    data = load(name, cache=Cache(tmp_path), classes=classes)
+    chosen = np.flatnonzero(np.isin(labels, classes))
+    assert np.array_equal(data.features, pixels[chosen].reshape(len(chosen), 784) / 255)
+    numbers = data.labels > 0 if len(classes) == 2 else data.labels
+    assert np.array_equal(np.array(classes)[numbers.astype(int)], labels[chosen])
+    assert set(data.labels) == ({-1.0, 1.0} if len(classes) == 2 else {0.0, 1.0, 2.0})
+    assert data.class_count == len(classes)
     assert (data.image_shape, data.value_range, data.part, data.note) == ((28, 28), (0.0, 1.0), "train", "")
     assert np.array_equal(load(name, cache=Cache(tmp_path)).labels, [-1, 1] * 3)
-
-
-@pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
-def test_more_classes_are_numbered_in_their_order(tmp_path: Path, name: str) -> None:
-    pixels, labels = written.images()
-    written.write(tmp_path / name, written.mnist_files(pixels, labels))
-    data = load(name, cache=Cache(tmp_path), classes=(7, 3, 5))
-    chosen = np.flatnonzero(np.isin(labels, (7, 3, 5)))
-    assert np.array_equal(data.features, pixels[chosen].reshape(len(chosen), 784) / 255)
-    assert np.array_equal(np.array([7, 3, 5])[data.labels.astype(int)], labels[chosen])
-    assert data.class_count == 3
 
 
 def test_the_test_part_is_another_file(tmp_path: Path) -> None:

@@ -22,14 +22,14 @@ def test_the_claim_is_the_formula_of_the_paper(terms: int, step: float) -> None:
 @pytest.mark.few(1)
 @pytest.mark.parametrize("rounds", [2, 5])
 def test_it_holds_where_k_counts_iterations_and_not_by_the_loop(rounds: int) -> None:
-    found = scene.reviewed(rounds, 0.01, "even")
+    found = scene.Reviewed(rounds, 0.01, "even")
     assert found.by_loop == pytest.approx(theorem_3(rounds - 1, 0.01))
     assert found.by_loop < found.exact <= found.by_table == pytest.approx(theorem_3(rounds, 0.01))
     assert found.audit.verdict == "refuted"
 
 
 def test_every_release_but_the_first_costs_and_the_first_gradient_costs_its_length_in_l1() -> None:
-    found = scene.reviewed(2, 0.1, "even")
+    found = scene.Reviewed(2, 0.1, "even")
     assert found.costly == ["z of k = 0", "y of k = 1", "z of k = 1"]
     assert found.releases[1][1] == pytest.approx(scene.lengths("even")[0])
     assert sum(cost for _, cost, _ in found.releases) == pytest.approx(found.exact)
