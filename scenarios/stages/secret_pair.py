@@ -1,0 +1,265 @@
+"""The pair that costs most for who does not know an agent's private coins: which record differs, and where all others
+lie.
+
+Where it is secret which records are asked, what one of them does is hidden among what the others do, and least where
+these lie on the other side of the code's bound. So beyond that bound each record is tried as the one that differs,
+and the others, which are moved in both worlds, are turned one after the other as long as that costs more. What each
+does at every history of the coins, or at some that are drawn, is replayed on one transcript that the audit does not
+use: that ranks pairs, and proves nothing.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self, cast
+
+import numpy as np
+from scipy import special, stats
+
+from attacks.audit.loss.comparison import Sample
+from attacks.audit.loss.secret_coins import drawn_coins
+from attacks.audit.pair import FIRST_CHUNK, Pair
+from attacks.replay import Hypothesis, Replayed, replay
+from attacks.replay.coins import Coins, DrawnCoins, every
+from netsim.arrays import Array, evenly
+from netsim.claims import Claim
+from netsim.errors import AttackError, NetsimError
+from netsim.mechanisms import Gaussian
+from netsim.models.model import Regularizer
+from netsim.problems import Objective, Sampled, Surrounded, Tilted
+from scenarios.build.duration import Progress
+from scenarios.build.experiment import Experiment, Subject
+from scenarios.results.audit import BOTH_MOVED, PairSearch
+from scenarios.stages.drawn_pairs import CROWD, SAME, bounds_releases
+from scenarios.stages.worlds import worlds
+from scenarios.stages.worst_pair import FAR, allows, holds_for_any_change, pair_for
+
+LISTED, DRAWN = 256, 64
+"""Histories that are read at most, and that are drawn where there are more."""
+RECORDS, TURNED, TURNS, BEST = 16, 32, 6, 8
+"""Records that are tried as the one that differs, and others that are turned, at most; how many in turn, and of how
+many pairs, those that cost most."""
+NEARER = 1e-2
+"""Size of the others' gradients by that of the record which differs: in a batch with them it decides."""
+SIGNS = 8
+"""Directions in which noise points, at most."""
+GRID, WIDE = 2001, 8.0
+"""Points of an integral, and deviations of the noise beyond the outermost means."""
+
+_BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
+
+
+def audited_pair(
+    experiment: Experiment, subject: Subject, claim: Claim, activations: int, progress: Progress
+) -> tuple[Pair, PairSearch | None]:
+    """`pair_for`; where it was searched for and the claim keeps coins secret, the pair that costs most for who does
+    not know them."""
+    pair, search = pair_for(experiment, subject, claim, activations, progress)
+    if search is None or claim.coins == "known" or not claim.adjacency.record:
+        return pair, search
+    among = _Among.of(subject, claim, pair, activations)
+    if among is None or (best := among.best) is None:
+        return pair, search
+    both = among.worlds(best)
+    if not all(allows(subject, claim, activations, pair.agent, one) for one in both):
+        return pair, search
+    whose = f"the gradient of record {best.record} of agent {pair.agent} moved in both worlds, among others that are"
+    what = f"{whose}: {_BEYOND}"
+    winner = replace(search.winner, family=BOTH_MOVED, description=what, any_change=True)
+    pair = replace(pair, hypotheses=both, description=what, change_used=1.0, any_change=True)
+    return pair, replace(search, winner=winner)
+
+
+class _Place(NamedTuple):
+    """Which record differs, and where the others lie: `sides` (records,) −1 as it in world 0, 1 as in world 1."""
+
+    record: int
+    sides: tuple[int, ...]
+
+    def turned(self, k: int) -> Self:
+        """Another record on the other side."""
+        return self._replace(sides=tuple(-side if j == k else side for j, side in enumerate(self.sides)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Shifted:
+    """A hypothesis for each replica: the gradient of each record moved by `shifts` (replicas, records, dimension)."""
+
+    own: Objective
+    shifts: Array
+
+    def gradient(self, x: Array) -> Array:
+        return self.own.gradient(x) + self.shifts.mean(axis=1)
+
+    def hessian(self, x: Array) -> Array:
+        return self.own.hessian(x)
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        return self.own.proximal(v - step * self.shifts.mean(axis=1), step, regularizer)
+
+    def batch(self, indices: Sequence[int]) -> "_Shifted":
+        chosen = np.asarray(indices)
+        return _Shifted(self.own.batch(chosen), self.shifts[:, chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class _Among:
+    """Pairs of one agent that differ in a record's gradient, which is moved to either of two `ends`, (2, dimension)
+    of a record by itself. `first` costs the pair that was found without regard to secrecy."""
+
+    own: Sampled
+    ends: Array
+    first: float
+    sample: Sample
+    agent: int
+    delta: float
+
+    @classmethod
+    def of(cls, subject: Subject, claim: Claim, pair: Pair, activations: int) -> Self | None:
+        """None where the claim is not of any change or nothing bounds one, where there is one record, or many, and
+        where no coins are tossed."""
+        simulation, (zero, other) = subject.simulation, pair.hypotheses
+        own = cast("Sampled", simulation.problem.objectives[pair.agent])
+        if not 1 < own.records <= CROWD or not holds_for_any_change(subject, claim, activations):
+            return None
+        sample = worlds(simulation, pair.agent, own, 1)(0, FIRST_CHUNK)
+        if not sample.tossed or not sample.view.public.codec.lossless:
+            return None
+        both = [_Hidden.of(sample, pair.agent, one) for one in (zero, other)]
+        if (first := _Hidden.joined(both)) is None:
+            return None
+        far = FAR * np.eye(own.dimension)[0]
+        if pair.any_change and isinstance(zero, Tilted) and isinstance(other, Tilted):
+            ends = zero.slope, other.slope
+        elif bounds_releases(simulation, pair.agent, 0):
+            ends = -far, far
+        else:
+            return None
+        each = own.records * np.array([one.tolist() for one in ends])
+        return cls(own, each, first.cost(0, 1, claim.delta), sample, pair.agent, claim.delta)
+
+    @property
+    def best(self) -> _Place | None:
+        """What costs most of all that is tried; None where that is no more than what was found first."""
+        records, most = self.own.records, self.first
+        best: _Place | None = None
+        tried: Sequence[_Place] = [_Place(k, (side,) * records) for k in evenly(records, RECORDS) for side in (-1, 1)]
+        for _ in range(1 + TURNS):
+            costs = self._costs(tried)
+            if max(costs, default=0.0) <= most * (1 + SAME):
+                break
+            order = sorted(range(len(tried)), key=lambda k: -costs[k])
+            parents = [tried[k] for k in order[:BEST]]
+            best, most = parents[0], costs[order[0]]
+            turned = (one.turned(k) for one in parents for k in evenly(records, TURNED) if k != one.record)
+            tried = tuple(dict.fromkeys(turned))
+        return best
+
+    def worlds(self, place: _Place) -> tuple[Surrounded, Surrounded]:
+        """Both worlds."""
+        others = self._others(place)
+        slopes = self.ends / self.own.records
+        one, two = (Surrounded(self.own, slope, record=place.record, others=others) for slope in slopes)
+        return one, two
+
+    def _others(self, place: _Place) -> Array:
+        """By what each record's gradient is moved in both worlds, (records, dimension)."""
+        others: Array = NEARER * self.ends[(np.array(place.sides) + 1) // 2]
+        others[place.record] = 0.0
+        return others
+
+    def _costs(self, places: Sequence[_Place]) -> Sequence[float]:
+        """What each pair costs; 0 where that is not known."""
+        if not places:
+            return []
+        shifts = np.array([self._others(place) for place in places for _ in self.ends])
+        for k, place in enumerate(places):
+            shifts[2 * k : 2 * k + 2, place.record] = self.ends
+        hidden = _Hidden.of(self.sample.copied(len(shifts)), self.agent, _Shifted(self.own, shifts))
+        costs = [0.0 if hidden is None else hidden.cost(2 * k, 2 * k + 1, self.delta) for k in range(len(places))]
+        return [cost if math.isfinite(cost) else 0.0 for cost in costs]
+
+
+@dataclass(frozen=True, eq=False)
+class _Hidden:
+    """What the releases of one transcript hide under each of many hypotheses, at each history: `values` (histories,
+    hypotheses, numbers), in deviations of Gaussian noise, else in scales of Laplace noise. `chances` (histories,) are
+    ln of their probabilities."""
+
+    chances: Array
+    values: Array
+    gaussian: bool
+
+    @classmethod
+    def of(cls, copies: Sample, agent: int, rows: Hypothesis) -> Self | None:
+        """None where histories release other numbers, or where the code fails."""
+
+        def read(coins: Coins | DrawnCoins) -> Replayed:
+            most = copies.most_queries
+            return replay(copies.view, agent, rows, coins, copies.releases, copies.dither, most_queries=most)
+
+        try:
+            with np.errstate(all="ignore"):
+                try:
+                    found = list(every(read, LISTED))
+                except AttackError:
+                    found = [(0.0, read(drawn_coins(k))) for k in range(DRAWN)]
+        except NetsimError:
+            return None
+        made = [one.releases for _, one in found]
+        if len({tuple(release.value.shape for release in some) for some in made}) != 1 or not made[0]:
+            return None
+        gaussian = all(isinstance(release.mechanism, Gaussian) for release in made[0])
+        unit = 1.0 if gaussian else math.sqrt(0.5)
+        with np.errstate(all="ignore"):
+            values = [
+                np.concatenate([np.where(r.stddev > 0, r.value / (unit * r.stddev), 0.0) for r in some], axis=-1)
+                for some in made
+            ]
+        return cls(np.array([chance for chance, _ in found]), np.array(values), gaussian)
+
+    @classmethod
+    def joined(cls, some: "Sequence[_Hidden | None]") -> "_Hidden | None":
+        """Of several hypotheses; None where one is not known, or where they toss other coins."""
+        known = [one for one in some if one is not None]
+        if len(known) < len(some) or len({(one.values.shape, one.chances.tobytes()) for one in known}) > 1:
+            return None
+        return replace(known[0], values=np.concatenate([one.values for one in known], axis=1))
+
+    def cost(self, zero: int, other: int, delta: float) -> float:
+        """ε(δ) of two hypotheses for who sees the releases alone, or less."""
+        one, two = self.values[:, zero], self.values[:, other]
+        if self.gaussian:
+            return self._gaussian(one, two, delta)
+        signs = np.unique(np.sign(two - one), axis=0)[:SIGNS]
+        losses = [_mass(self.chances + two @ way) - _mass(self.chances + one @ way) for way in signs]
+        return float(np.max(np.abs(losses)))
+
+    def _gaussian(self, one: Array, two: Array, delta: float) -> float:
+        """Of what is seen along the largest difference."""
+        apart = two - one
+        lengths = np.linalg.norm(apart, axis=1)
+        if not np.all(np.isfinite(lengths)) or np.max(lengths) == 0:
+            return 0.0
+        along = apart[np.argmax(lengths)] / np.max(lengths)
+        one, two = one @ along, two @ along
+        ends = np.min([one, two]) - WIDE, np.max([one, two]) + WIDE
+        grid = np.linspace(*ends, GRID)
+        odds = np.exp(self.chances - _mass(self.chances))
+        densities = [odds @ stats.norm.pdf(grid - means[:, None]) for means in (one, two)]
+        width = float(grid[1] - grid[0])
+        return max(_epsilon(p * width, q * width, delta) for p, q in (densities, densities[::-1]))
+
+
+def _epsilon(p: Array, q: Array, delta: float) -> float:
+    """ε(δ) of two laws on a grid."""
+    low, high = 0.0, 50.0
+    while high - low > 1e-6:
+        epsilon = (low + high) / 2
+        inside = np.sum(np.maximum(p - math.exp(epsilon) * q, 0.0)) > delta
+        low, high = (epsilon, high) if inside else (low, epsilon)
+    return high
+
+
+def _mass(terms: Array) -> float:
+    return float(special.logsumexp(terms))
