@@ -534,8 +534,11 @@ class _Audit:
 
     @property
     def _asked_more(self) -> int | None:
-        """A record that is asked more than the one in which the pair differs, where private coins choose them."""
-        return asked_more(self._one, self.pair.agent, self.pair.hypotheses) if self.private.tossed else None
+        """A record that is asked more than the one in which the pair differs, where private coins choose them, and of
+        which it is not known that it costs no more."""
+        if not self.private.tossed or self.pair.of_all_records:
+            return None
+        return asked_more(self._one, self.pair.agent, self.pair.hypotheses)
 
     @property
     def _shares(self) -> tuple[float, float]:

@@ -11,6 +11,7 @@ use: that ranks pairs, and proves nothing.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, Self, cast
 
 import numpy as np
@@ -55,10 +56,14 @@ def audited_pair(
     """`pair_for`; where it was searched for and the claim keeps coins secret, the pair that costs most for who does
     not know them."""
     pair, search = pair_for(experiment, subject, claim, activations, progress)
-    if search is None or claim.coins == "known" or not claim.adjacency.record:
+    spec = experiment.scenario.audit
+    about = claim.coins if spec is None or spec.coins is None else spec.coins
+    if search is None or about == "known" or not claim.adjacency.record:
         return pair, search
-    among = _Among.of(subject, claim, pair, activations)
-    if among is None or (best := among.best) is None:
+    if (among := _Among.of(subject, claim, pair, activations)) is None:
+        return pair, search
+    pair = replace(pair, of_all_records=among.of_all)
+    if (best := among.best) is None:
         return pair, search
     both = among.worlds(best)
     if not all(allows(subject, claim, activations, pair.agent, one) for one in both):
@@ -105,11 +110,13 @@ class _Shifted:
 @dataclass(frozen=True, eq=False)
 class _Among:
     """Pairs of one agent that differ in a record's gradient, which is moved to either of two `ends`, (2, dimension)
-    of a record by itself. `first` costs the pair that was found without regard to secrecy."""
+    of a record by itself. `first` costs the pair that was found without regard to secrecy; `listed`: of all histories
+    of the coins."""
 
     own: Sampled
     ends: Array
     first: float
+    listed: bool
     sample: Sample
     agent: int
     delta: float
@@ -136,23 +143,33 @@ class _Among:
         else:
             return None
         each = own.records * np.array([one.tolist() for one in ends])
-        return cls(own, each, first.cost(0, 1, claim.delta), sample, pair.agent, claim.delta)
+        return cls(own, each, first.cost(0, 1, claim.delta), first.listed, sample, pair.agent, claim.delta)
+
+    @property
+    def of_all(self) -> bool:
+        """Whether all records are tried, and it is known what each costs."""
+        known = any(cost > 0 for _, cost in self._first_tried)
+        return known and self.listed and self.own.records <= RECORDS
+
+    @cached_property
+    def _first_tried(self) -> Sequence[tuple[_Place, float]]:
+        """Each record among others that all lie on one side, and what that costs."""
+        records = self.own.records
+        places = [_Place(k, (side,) * records) for k in evenly(records, RECORDS) for side in (-1, 1)]
+        return [*zip(places, self._costs(places), strict=True)]
 
     @property
     def best(self) -> _Place | None:
         """What costs most of all that is tried; None where that is no more than what was found first."""
-        records, most = self.own.records, self.first
-        best: _Place | None = None
-        tried: Sequence[_Place] = [_Place(k, (side,) * records) for k in evenly(records, RECORDS) for side in (-1, 1)]
+        best, most, tried = None, self.first, self._first_tried
         for _ in range(1 + TURNS):
-            costs = self._costs(tried)
-            if max(costs, default=0.0) <= most * (1 + SAME):
+            ranked = sorted(tried, key=lambda one: -one[1])[:BEST]
+            if not ranked or ranked[0][1] <= most * (1 + SAME):
                 break
-            order = sorted(range(len(tried)), key=lambda k: -costs[k])
-            parents = [tried[k] for k in order[:BEST]]
-            best, most = parents[0], costs[order[0]]
-            turned = (one.turned(k) for one in parents for k in evenly(records, TURNED) if k != one.record)
-            tried = tuple(dict.fromkeys(turned))
+            best, most = ranked[0]
+            some = evenly(self.own.records, TURNED)
+            turned = dict.fromkeys(place.turned(k) for place, _ in ranked for k in some if k != place.record)
+            tried = [*zip(turned, self._costs([*turned]), strict=True)]
         return best
 
     def worlds(self, place: _Place) -> tuple[Surrounded, Surrounded]:
@@ -184,11 +201,12 @@ class _Among:
 class _Hidden:
     """What the releases of one transcript hide under each of many hypotheses, at each history: `values` (histories,
     hypotheses, numbers), in deviations of Gaussian noise, else in scales of Laplace noise. `chances` (histories,) are
-    ln of their probabilities."""
+    ln of their probabilities; `listed`: they are all."""
 
     chances: Array
     values: Array
     gaussian: bool
+    listed: bool
 
     @classmethod
     def of(cls, copies: Sample, agent: int, rows: Hypothesis) -> Self | None:
@@ -201,8 +219,9 @@ class _Hidden:
         try:
             with np.errstate(all="ignore"):
                 try:
-                    found = list(every(read, LISTED))
+                    found, listed = list(every(read, LISTED)), True
                 except AttackError:
+                    listed = False
                     found = [(0.0, read(drawn_coins(k))) for k in range(DRAWN)]
         except NetsimError:
             return None
@@ -216,7 +235,7 @@ class _Hidden:
                 np.concatenate([np.where(r.stddev > 0, r.value / (unit * r.stddev), 0.0) for r in some], axis=-1)
                 for some in made
             ]
-        return cls(np.array([chance for chance, _ in found]), np.array(values), gaussian)
+        return cls(np.array([chance for chance, _ in found]), np.array(values), gaussian, listed)
 
     @classmethod
     def joined(cls, some: "Sequence[_Hidden | None]") -> "_Hidden | None":
