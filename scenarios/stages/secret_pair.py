@@ -35,7 +35,7 @@ from scenarios.stages.drawn_pairs import CROWD, SAME, bounds_releases
 from scenarios.stages.worlds import worlds
 from scenarios.stages.worst_pair import FAR, allows, holds_for_any_change, pair_for
 
-LISTED, DRAWN = 256, 64
+LISTED, DRAWN = 1024, 64
 """Histories that are read at most, and that are drawn where there are more."""
 RECORDS, TURNED, TURNS, BEST = 16, 32, 6, 8
 """Records that are tried as the one that differs, and others that are turned, at most; how many in turn, and of how
@@ -110,12 +110,13 @@ class _Shifted:
 @dataclass(frozen=True, eq=False)
 class _Among:
     """Pairs of one agent that differ in a record's gradient, which is moved to either of two `ends`, (2, dimension)
-    of a record by itself. `first` costs the pair that was found without regard to secrecy; `listed`: of all histories
-    of the coins."""
+    of a record by itself. `first` costs the pair that was found without regard to secrecy, which differs in this
+    `record` (None: in none by a constant vector); `listed`: of all histories of the coins."""
 
     own: Sampled
     ends: Array
     first: float
+    record: int | None
     listed: bool
     sample: Sample
     agent: int
@@ -135,15 +136,15 @@ class _Among:
         both = [_Hidden.of(sample, pair.agent, one) for one in (zero, other)]
         if (first := _Hidden.joined(both)) is None:
             return None
-        far = FAR * np.eye(own.dimension)[0]
+        far, record = FAR * np.eye(own.dimension)[0], None
         if pair.any_change and isinstance(zero, Tilted) and isinstance(other, Tilted):
-            ends = zero.slope, other.slope
+            ends, record = (zero.slope, other.slope), zero.record
         elif bounds_releases(simulation, pair.agent, 0):
             ends = -far, far
         else:
             return None
         each = own.records * np.array([one.tolist() for one in ends])
-        return cls(own, each, first.cost(0, 1, claim.delta), first.listed, sample, pair.agent, claim.delta)
+        return cls(own, each, first.cost(0, 1, claim.delta), record, first.listed, sample, pair.agent, claim.delta)
 
     @property
     def of_all(self) -> bool:
@@ -153,16 +154,18 @@ class _Among:
 
     @cached_property
     def _first_tried(self) -> Sequence[tuple[_Place, float]]:
-        """Each record among others that all lie on one side, and what that costs."""
+        """Each record among others that all lie on one side, and what that costs. By histories that are drawn records
+        differ by chance: there it is one record."""
         records = self.own.records
-        places = [_Place(k, (side,) * records) for k in evenly(records, RECORDS) for side in (-1, 1)]
+        some = evenly(records, RECORDS) if self.listed or self.record is None else [self.record]
+        places = [_Place(k, (side,) * records) for k in some for side in (-1, 1)]
         return [*zip(places, self._costs(places), strict=True)]
 
     @property
     def best(self) -> _Place | None:
         """What costs most of all that is tried; None where that is no more than what was found first."""
         best, most, tried = None, self.first, self._first_tried
-        for _ in range(1 + TURNS):
+        for _ in range(1 + TURNS * self.listed):
             ranked = sorted(tried, key=lambda one: -one[1])[:BEST]
             if not ranked or ranked[0][1] <= most * (1 + SAME):
                 break
