@@ -36,7 +36,9 @@ from scenarios.stages.worlds import worlds
 from scenarios.stages.worst_pair import FAR, allows, holds_for_any_change, pair_for
 
 LISTED, DRAWN = 1024, 64
-"""Histories that are read at most, and that are drawn where there are more."""
+"""Histories that are read at most, fewer in long runs, and that are drawn where there are more."""
+_WORK = 2**16
+"""Messages that are replayed at these, at most."""
 RECORDS, TURNED, TURNS, BEST = 16, 32, 6, 8
 """Records that are tried as the one that differs, and others that are turned, at most; how many in turn, and of how
 many pairs, those that cost most."""
@@ -44,7 +46,7 @@ NEARER = 1e-2
 """Size of the others' gradients by that of the record which differs: in a batch with them it decides."""
 SIGNS = 8
 """Directions in which noise points, at most."""
-GRID, WIDE = 2001, 8.0
+GRID, WIDE = 501, 8.0
 """Points of an integral, and deviations of the noise beyond the outermost means."""
 
 _BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
@@ -88,23 +90,30 @@ class _Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Shifted:
-    """A hypothesis for each replica: the gradient of each record moved by `shifts` (replicas, records, dimension)."""
+    """A hypothesis for each replica: the gradient of each record moved by so much of either of two `ends`, (2,
+    dimension): `shares` (replicas, records, 2)."""
 
     own: Objective
-    shifts: Array
+    ends: Array
+    shares: Array
+
+    @property
+    def _moved(self) -> Array:
+        """By how much all of the gradient is moved, (replicas, dimension)."""
+        return self.shares.mean(axis=1) @ self.ends
 
     def gradient(self, x: Array) -> Array:
-        return self.own.gradient(x) + self.shifts.mean(axis=1)
+        return self.own.gradient(x) + self._moved
 
     def hessian(self, x: Array) -> Array:
         return self.own.hessian(x)
 
     def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
-        return self.own.proximal(v - step * self.shifts.mean(axis=1), step, regularizer)
+        return self.own.proximal(v - step * self._moved, step, regularizer)
 
     def batch(self, indices: Sequence[int]) -> "_Shifted":
         chosen = np.asarray(indices)
-        return _Shifted(self.own.batch(chosen), self.shifts[:, chosen])
+        return replace(self, own=self.own.batch(chosen), shares=self.shares[:, chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,25 +186,26 @@ class _Among:
 
     def worlds(self, place: _Place) -> tuple[Surrounded, Surrounded]:
         """Both worlds."""
-        others = self._others(place)
+        others = self._shares(place) @ self.ends
         slopes = self.ends / self.own.records
         one, two = (Surrounded(self.own, slope, record=place.record, others=others) for slope in slopes)
         return one, two
 
-    def _others(self, place: _Place) -> Array:
-        """By what each record's gradient is moved in both worlds, (records, dimension)."""
-        others: Array = NEARER * self.ends[(np.array(place.sides) + 1) // 2]
-        others[place.record] = 0.0
-        return others
+    def _shares(self, place: _Place) -> Array:
+        """How much of either end the others are moved by in both worlds, (records, 2)."""
+        shares: Array = NEARER * np.eye(2)[(np.array(place.sides) + 1) // 2]
+        shares[place.record] = 0.0
+        return shares
 
     def _costs(self, places: Sequence[_Place]) -> Sequence[float]:
         """What each pair costs; 0 where that is not known."""
         if not places:
             return []
-        shifts = np.array([self._others(place) for place in places for _ in self.ends])
+        shares = np.array([self._shares(place) for place in places for _ in self.ends])
         for k, place in enumerate(places):
-            shifts[2 * k : 2 * k + 2, place.record] = self.ends
-        hidden = _Hidden.of(self.sample.copied(len(shifts)), self.agent, _Shifted(self.own, shifts))
+            shares[2 * k : 2 * k + 2, place.record] = np.eye(2)
+        rows = _Shifted(self.own, self.ends, shares)
+        hidden = _Hidden.of(self.sample.copied(len(shares)), self.agent, rows)
         costs = [0.0 if hidden is None else hidden.cost(2 * k, 2 * k + 1, self.delta) for k in range(len(places))]
         return [cost if math.isfinite(cost) else 0.0 for cost in costs]
 
@@ -219,14 +229,15 @@ class _Hidden:
             most = copies.most_queries
             return replay(copies.view, agent, rows, coins, copies.releases, copies.dither, most_queries=most)
 
+        messages = 1 + len(copies.view.transcript.at_node(agent))
         try:
             with np.errstate(all="ignore"):
                 try:
-                    found, listed = list(every(read, LISTED)), True
+                    found, listed = list(every(read, min(LISTED, max(DRAWN, _WORK // messages)))), True
                 except AttackError:
                     listed = False
                     found = [(0.0, read(drawn_coins(k))) for k in range(DRAWN)]
-        except NetsimError:
+        except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
             return None
         made = [one.releases for _, one in found]
         if len({tuple(release.value.shape for release in some) for some in made}) != 1 or not made[0]:
@@ -268,7 +279,7 @@ class _Hidden:
         ends = np.min([one, two]) - WIDE, np.max([one, two]) + WIDE
         grid = np.linspace(*ends, GRID)
         odds = np.exp(self.chances - _mass(self.chances))
-        densities = [odds @ stats.norm.pdf(grid - means[:, None]) for means in (one, two)]
+        densities = [_density(grid, means, odds) for means in (one, two)]
         width = float(grid[1] - grid[0])
         return max(_epsilon(p * width, q * width, delta) for p, q in (densities, densities[::-1]))
 
@@ -281,6 +292,12 @@ def _epsilon(p: Array, q: Array, delta: float) -> float:
         inside = np.sum(np.maximum(p - math.exp(epsilon) * q, 0.0)) > delta
         low, high = (epsilon, high) if inside else (low, epsilon)
     return high
+
+
+def _density(grid: Array, means: Array, odds: Array) -> Array:
+    """A mixture of normal laws, most of which are the same."""
+    some, which = np.unique(np.round(means, 9), return_inverse=True)
+    return np.asarray(np.bincount(which, odds) @ stats.norm.pdf(grid - some[:, None]), dtype=np.float64)
 
 
 def _mass(terms: Array) -> float:
