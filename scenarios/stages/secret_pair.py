@@ -31,8 +31,8 @@ from netsim.problems import Objective, Sampled, Surrounded, Tilted
 from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.results.audit import BOTH_MOVED, PairSearch
-from scenarios.stages.drawn_pairs import CROWD, SAME, bounds_releases
-from scenarios.stages.worlds import worlds
+from scenarios.stages.drawn_pairs import CROWD, SAME, Asking, bounds_releases
+from scenarios.stages.worlds import agents_of, worlds
 from scenarios.stages.worst_pair import FAR, allows, holds_for_any_change, pair_for
 
 LISTED, DRAWN = 1024, 64
@@ -62,19 +62,39 @@ def audited_pair(
     about = claim.coins if spec is None or spec.coins is None else spec.coins
     if search is None or about == "known" or not claim.adjacency.record:
         return pair, search
-    if (among := _Among.of(subject, claim, pair, activations)) is None:
+    if not holds_for_any_change(subject, claim, activations) or (first := _cost(subject, claim, pair)) is None:
         return pair, search
-    pair = replace(pair, of_all_records=among.of_all)
-    if (best := among.best) is None:
-        return pair, search
-    both = among.worlds(best)
-    if not all(allows(subject, claim, activations, pair.agent, one) for one in both):
-        return pair, search
-    whose = f"the gradient of record {best.record} of agent {pair.agent} moved in both worlds, among others that are"
-    what = f"{whose}: {_BEYOND}"
-    winner = replace(search.winner, family=BOTH_MOVED, description=what, any_change=True)
-    pair = replace(pair, hypotheses=both, description=what, change_used=1.0, any_change=True)
-    return pair, replace(search, winner=winner)
+    simulation = subject.simulation
+    records = simulation.problem.records
+    fewest = min(agents_of(simulation, None if spec is None else spec.agent), key=records.__getitem__)
+    for agent in dict.fromkeys((pair.agent, fewest if records[fewest] < records[pair.agent] else pair.agent)):
+        among = _Among.of(subject, claim, agent, pair)
+        if among is None:
+            continue
+        if agent == pair.agent:
+            pair = replace(pair, of_all_records=among.of_all)
+        if (best := among.above(first)) is None:
+            continue
+        place, cost = best
+        both = among.worlds(place)
+        if not all(allows(subject, claim, activations, agent, one) for one in both):
+            continue
+        whose = f"the gradient of record {place.record} of agent {agent} moved in both worlds, as others are"
+        what = f"{whose}, {_BEYOND}"
+        first, moved = cost, {"any_change": True, "change_used": 1.0, "of_all_records": among.of_all}
+        pair = replace(pair, agent=agent, hypotheses=both, description=what, **moved)
+        search = replace(search, winner=replace(search.winner, family=BOTH_MOVED, description=what, any_change=True))
+    return pair, search
+
+
+def _cost(subject: Subject, claim: Claim, pair: Pair) -> float | None:
+    """What a pair costs for who does not know the coins; None where none are tossed, or where it is not known."""
+    own = subject.simulation.problem.objectives[pair.agent]
+    sample = worlds(subject.simulation, pair.agent, own, 1)(0, FIRST_CHUNK)
+    if not sample.tossed or not sample.view.public.codec.lossless:
+        return None
+    hidden = _Hidden.joined([_Hidden.of(sample, pair.agent, one) for one in pair.hypotheses])
+    return None if hidden is None else hidden.cost(0, 1, claim.delta)
 
 
 class _Place(NamedTuple):
@@ -119,41 +139,38 @@ class _Shifted:
 @dataclass(frozen=True, eq=False)
 class _Among:
     """Pairs of one agent that differ in a record's gradient, which is moved to either of two `ends`, (2, dimension)
-    of a record by itself. `first` costs the pair that was found without regard to secrecy, which differs in this
-    `record` (None: in none by a constant vector); `listed`: of all histories of the coins."""
+    of a record by itself. `record` is one that is in a batch of the `sample`, all histories of whose coins are
+    `listed`, or not."""
 
     own: Sampled
     ends: Array
-    first: float
-    record: int | None
+    record: int
     listed: bool
     sample: Sample
     agent: int
     delta: float
 
     @classmethod
-    def of(cls, subject: Subject, claim: Claim, pair: Pair, activations: int) -> Self | None:
-        """None where the claim is not of any change or nothing bounds one, where there is one record, or many, and
-        where no coins are tossed."""
+    def of(cls, subject: Subject, claim: Claim, agent: int, pair: Pair) -> Self | None:
+        """None where nothing bounds a change, or where there is one record, or many. The ends are those of the pair,
+        where they are beyond the bound."""
         simulation, (zero, other) = subject.simulation, pair.hypotheses
-        own = cast("Sampled", simulation.problem.objectives[pair.agent])
-        if not 1 < own.records <= CROWD or not holds_for_any_change(subject, claim, activations):
+        own = cast("Sampled", simulation.problem.objectives[agent])
+        if not 1 < own.records <= CROWD:
             return None
-        sample = worlds(simulation, pair.agent, own, 1)(0, FIRST_CHUNK)
-        if not sample.tossed or not sample.view.public.codec.lossless:
-            return None
-        both = [_Hidden.of(sample, pair.agent, one) for one in (zero, other)]
-        if (first := _Hidden.joined(both)) is None:
-            return None
-        far, record = FAR * np.eye(own.dimension)[0], None
+        sample = worlds(simulation, agent, own, 1)(0, FIRST_CHUNK)
+        batches = Asking.of(sample, agent, own).batches
+        far, record = FAR * np.eye(own.dimension)[0], batches[0][0] if batches else 0
+        ends = -far, far
         if pair.any_change and isinstance(zero, Tilted) and isinstance(other, Tilted):
-            ends, record = (zero.slope, other.slope), zero.record
-        elif bounds_releases(simulation, pair.agent, 0):
-            ends = -far, far
-        else:
+            ends, record = (zero.slope, other.slope), record if agent != pair.agent else zero.record or record
+        if not (pair.any_change and agent == pair.agent) and not bounds_releases(simulation, agent, record):
+            return None
+        hidden = _Hidden.of(sample, agent, own)
+        if hidden is None:
             return None
         each = own.records * np.array([one.tolist() for one in ends])
-        return cls(own, each, first.cost(0, 1, claim.delta), record, first.listed, sample, pair.agent, claim.delta)
+        return cls(own, each, record, hidden.listed, sample, agent, claim.delta)
 
     @property
     def of_all(self) -> bool:
@@ -166,19 +183,19 @@ class _Among:
         """Each record among others that all lie on one side, and what that costs. By histories that are drawn records
         differ by chance: there it is one record."""
         records = self.own.records
-        some = evenly(records, RECORDS) if self.listed or self.record is None else [self.record]
+        some = evenly(records, RECORDS) if self.listed else [self.record]
         places = [_Place(k, (side,) * records) for k in some for side in (-1, 1)]
         return [*zip(places, self._costs(places), strict=True)]
 
-    @property
-    def best(self) -> _Place | None:
-        """What costs most of all that is tried; None where that is no more than what was found first."""
-        best, most, tried = None, self.first, self._first_tried
+    def above(self, most: float) -> tuple[_Place, float] | None:
+        """What costs most of all that is tried, and how much; None where that is not above what is known."""
+        best, tried = None, self._first_tried
         for _ in range(1 + TURNS * self.listed):
             ranked = sorted(tried, key=lambda one: -one[1])[:BEST]
             if not ranked or ranked[0][1] <= most * (1 + SAME):
                 break
-            best, most = ranked[0]
+            best = ranked[0]
+            most = best[1]
             some = evenly(self.own.records, TURNED)
             turned = dict.fromkeys(place.turned(k) for place, _ in ranked for k in some if k != place.record)
             tried = [*zip(turned, self._costs([*turned]), strict=True)]

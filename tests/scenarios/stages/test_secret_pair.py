@@ -68,7 +68,7 @@ def worst(histories):
 ONES = [weights((k, 1)) for k in range(RECORDS)]
 ODDS = [0.4] + [0.6 / 7] * 7
 ALGORITHMS = {
-    "One": ("", "[(choose(coins, range(8)), 1)]", 1, each(*ONES)),
+    "OneOfAll": ("", "[(choose(coins, range(node.records)), 1)]", 1, each(*ONES)),
     "Reused": ("k = choose(coins, range(8))", "[(k, 1)]", 3, each(*(3 * one for one in ONES))),
     "TwoDraws": (
         "",
@@ -104,7 +104,7 @@ ALGORITHMS = {
 }
 
 
-def made(folder, name):
+def made(folder, name, records=3 * RECORDS, **audit):
     before, asked, rounds, _ = ALGORITHMS[name]
     path = folder / "mine.py"
     path.write_text(
@@ -113,27 +113,39 @@ def made(folder, name):
     tree = {
         "name": "own",
         "problem": {"kind": "logistic", "ridge": 0.5}
-        | {"data": {"name": "synthetic", "records": 3 * RECORDS, "dimension": 4, "seed": 3, "norm_bound": 1.0}},
+        | {"data": {"name": "synthetic", "records": records, "dimension": 4, "seed": 3, "norm_bound": 1.0}},
         "topology": {"kind": "complete", "agents": 3},
         "algorithms": [{"kind": "python", "path": f"{path}:{name}", "claim": {"epsilon": 1.0}}],
         "attacks": {"gradients": False},
-        "audit": {"trials": 50, "agent": 0, "search": {"candidates": 8, "transcripts": 4}},
+        "audit": {"trials": 50, "search": {"candidates": 8, "transcripts": 4}} | audit,
     }
     experiment = Experiment.of(Scenario.model_validate(tree))
     return experiment, experiment.subjects[0]
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_the_pair_costs_most_of_all_for_who_does_not_know_the_coins(tmp_path, name):
-    experiment, subject = made(tmp_path, name)
-    rounds, histories = ALGORITHMS[name][2:]
+def searched(experiment, subject, rounds):
+    """The pair, and what it costs at least for who does not know the coins."""
     claim = subject.simulation.claim(experiment.adjacency, rounds, 0.0)
     pair, search = audited_pair(experiment, subject, claim, rounds, Silent())
     assert pair.any_change
-    assert search.winner.any_change
     assert pair.of_all_records
+    assert search.winner.any_change
     assert pair.description == search.winner.description
     zero, other = pair.hypotheses
     simulate = worlds(holding(subject.simulation, pair.agent, zero), pair.agent, other, 1)
-    price = price_of_secret(simulate, pair.agent, pair.hypotheses, 0.0, 0.95)
-    np.testing.assert_allclose(price.epsilon.lower, worst(histories), rtol=1e-4)
+    return pair, price_of_secret(simulate, pair.agent, pair.hypotheses, 0.0, 0.95).epsilon.lower
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_the_pair_costs_most_of_all_for_who_does_not_know_the_coins(tmp_path, name):
+    rounds, histories = ALGORITHMS[name][2:]
+    _, epsilon = searched(*made(tmp_path, name, agent=0), rounds)
+    np.testing.assert_allclose(epsilon, worst(histories), rtol=1e-4)
+
+
+def test_the_pair_is_of_the_agent_with_the_fewest_records(tmp_path):
+    """Of agents with 7, 7 and 6 records: of those each is asked most often."""
+    experiment, subject = made(tmp_path, "OneOfAll", records=20)
+    pair, epsilon = searched(experiment, subject, 1)
+    assert experiment.problem.records[pair.agent] == 6
+    np.testing.assert_allclose(epsilon, math.log(5 / 6 + math.exp(2 * CLIP / SCALE) / 6), rtol=1e-4)
