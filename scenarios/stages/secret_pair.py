@@ -9,7 +9,7 @@ use: that ranks pairs, and proves nothing.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Self, cast
@@ -33,7 +33,7 @@ from scenarios.build.experiment import Experiment, Subject
 from scenarios.results.audit import BOTH_MOVED, PairSearch
 from scenarios.stages.drawn_pairs import CROWD, SAME, Asking, bounds_releases
 from scenarios.stages.worlds import agents_of, worlds
-from scenarios.stages.worst_pair import FAR, allows, holds_for_any_change, pair_for
+from scenarios.stages.worst_pair import FAR, allows, constant_change, holds_for_any_change, pair_for
 
 LISTED, DRAWN = 1024, 64
 """Histories that are read at most, fewer in long runs, and that are drawn where there are more."""
@@ -43,13 +43,12 @@ RECORDS, TURNED, TURNS, BEST = 16, 32, 6, 8
 """Records that are tried as the one that differs, and others that are turned, at most; how many in turn, and of how
 many pairs, those that cost most."""
 NEARER = 1e-2
-"""Size of the others' gradients by that of the record which differs: in a batch with them it decides."""
+"""Size of the others' gradients by that of a record moved beyond all bounds: it decides in a batch of both."""
+_BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
 SIGNS = 8
 """Directions in which noise points, at most."""
 GRID, WIDE = 501, 8.0
 """Points of an integral, and deviations of the noise beyond the outermost means."""
-
-_BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
 
 
 def audited_pair(
@@ -62,29 +61,28 @@ def audited_pair(
     about = claim.coins if spec is None or spec.coins is None else spec.coins
     if search is None or about == "known" or not claim.adjacency.record:
         return pair, search
-    if not holds_for_any_change(subject, claim, activations) or (first := _cost(subject, claim, pair)) is None:
+    of_any = holds_for_any_change(subject, claim, activations)
+    change = None if of_any else constant_change(subject, claim, activations)
+    if not (of_any or change) or (most := _cost(subject, claim, pair)) is None:
         return pair, search
-    simulation = subject.simulation
-    records = simulation.problem.records
-    fewest = min(agents_of(simulation, None if spec is None else spec.agent), key=records.__getitem__)
+    found, records = pair, subject.simulation.problem.records
+    fewest = min(agents_of(subject.simulation, None if spec is None else spec.agent), key=records.__getitem__)
     for agent in dict.fromkeys((pair.agent, fewest if records[fewest] < records[pair.agent] else pair.agent)):
-        among = _Among.of(subject, claim, agent, pair)
-        if among is None:
-            continue
-        if agent == pair.agent:
-            pair = replace(pair, of_all_records=among.of_all)
-        if (best := among.above(first)) is None:
-            continue
-        place, cost = best
-        both = among.worlds(place)
-        if not all(allows(subject, claim, activations, agent, one) for one in both):
-            continue
-        whose = f"the gradient of record {place.record} of agent {agent} moved in both worlds, as others are"
-        what = f"{whose}, {_BEYOND}"
-        first, moved = cost, {"any_change": True, "change_used": 1.0, "of_all_records": among.of_all}
-        pair = replace(pair, agent=agent, hypotheses=both, description=what, **moved)
-        search = replace(search, winner=replace(search.winner, family=BOTH_MOVED, description=what, any_change=True))
-    return pair, search
+        made = _about_0(subject, claim, agent, change) if change else _beyond(subject, claim, agent, pair)
+        for among in made:
+            if agent == found.agent:
+                found = replace(found, of_all_records=among.of_all)
+            if (best := among.above(most)) is None:
+                continue
+            both, (place, cost) = among.worlds(best[0]), best
+            if all(allows(subject, claim, activations, agent, one) for one in both):
+                whose = f"the gradient of record {place.record} of agent {agent} moved in both worlds, as others are"
+                found, most = replace(pair, agent=agent, hypotheses=both, description=f"{whose}, {among.words}"), cost
+                found = replace(found, change_used=1.0, any_change=of_any, of_all_records=among.of_all)
+    if found.hypotheses is pair.hypotheses:
+        return found, search
+    winner = replace(search.winner, family=BOTH_MOVED, description=found.description, any_change=of_any)
+    return found, replace(search, winner=winner)
 
 
 def _cost(subject: Subject, claim: Claim, pair: Pair) -> float | None:
@@ -136,14 +134,46 @@ class _Shifted:
         return replace(self, own=self.own.batch(chosen), shares=self.shares[:, chosen])
 
 
+def _beyond(subject: Subject, claim: Claim, agent: int, pair: Pair) -> "Iterator[_Among]":
+    """Beyond what bounds a change, if something does: as the pair is, where it is moved so far."""
+    simulation, (zero, other) = subject.simulation, pair.hypotheses
+    own = cast("Sampled", simulation.problem.objectives[agent])
+    far = FAR * np.eye(own.dimension)[0]
+    slopes, record = (-far, far), None
+    if pair.any_change and isinstance(zero, Tilted) and isinstance(other, Tilted):
+        slopes, record = (zero.slope, other.slope), zero.record if agent == pair.agent else None
+    among = _Among.of(subject, claim, agent, own.records * np.array([one.tolist() for one in slopes]), _BEYOND)
+    if among is None:
+        return
+    among = among if record is None else replace(among, record=record)
+    if (pair.any_change and agent == pair.agent) or bounds_releases(simulation, agent, among.record):
+        yield among
+
+
+def _about_0(subject: Subject, claim: Claim, agent: int, change: float) -> "Iterator[_Among]":
+    """By so much, of the agent with fewest records, to either side of a gradient of 0, and the others as far."""
+    own, records = subject.simulation.problem.objectives[agent], subject.simulation.problem.records
+    size, d = change * min(records), own.dimension
+    for direction in (np.full(d, d**-0.5), np.eye(d)[0]):
+        half: Array = size / 2 * direction
+        among = _Among.of(subject, claim, agent, np.array([(-half).tolist(), half.tolist()]), "as far, about 0")
+        if among is not None:
+            start = np.zeros((1, d))
+            still = [-among.own.batch([k]).gradient(start)[0] for k in range(among.own.records)]
+            yield replace(among, still=np.array(still), nearer=1.0)
+
+
 @dataclass(frozen=True, eq=False)
 class _Among:
     """Pairs of one agent that differ in a record's gradient, which is moved to either of two `ends`, (2, dimension)
-    of a record by itself. `record` is one that is in a batch of the `sample`, all histories of whose coins are
-    `listed`, or not."""
+    of a record by itself, from where it is `still`, (records, dimension); the others are moved by so much of either.
+    `record` is one that is in a batch of the `sample`, all histories of whose coins are `listed`, or not."""
 
     own: Sampled
     ends: Array
+    still: Array
+    nearer: float
+    words: str
     record: int
     listed: bool
     sample: Sample
@@ -151,26 +181,17 @@ class _Among:
     delta: float
 
     @classmethod
-    def of(cls, subject: Subject, claim: Claim, agent: int, pair: Pair) -> Self | None:
-        """None where nothing bounds a change, or where there is one record, or many. The ends are those of the pair,
-        where they are beyond the bound."""
-        simulation, (zero, other) = subject.simulation, pair.hypotheses
-        own = cast("Sampled", simulation.problem.objectives[agent])
+    def of(cls, subject: Subject, claim: Claim, agent: int, ends: Array, words: str) -> Self | None:
+        """None where there is one record, or many, or where the code cannot be replayed."""
+        own = cast("Sampled", subject.simulation.problem.objectives[agent])
         if not 1 < own.records <= CROWD:
             return None
-        sample = worlds(simulation, agent, own, 1)(0, FIRST_CHUNK)
+        sample = worlds(subject.simulation, agent, own, 1)(0, FIRST_CHUNK)
+        if (hidden := _Hidden.of(sample, agent, own)) is None:
+            return None
         batches = Asking.of(sample, agent, own).batches
-        far, record = FAR * np.eye(own.dimension)[0], batches[0][0] if batches else 0
-        ends = -far, far
-        if pair.any_change and isinstance(zero, Tilted) and isinstance(other, Tilted):
-            ends, record = (zero.slope, other.slope), record if agent != pair.agent else zero.record or record
-        if not (pair.any_change and agent == pair.agent) and not bounds_releases(simulation, agent, record):
-            return None
-        hidden = _Hidden.of(sample, agent, own)
-        if hidden is None:
-            return None
-        each = own.records * np.array([one.tolist() for one in ends])
-        return cls(own, each, record, hidden.listed, sample, agent, claim.delta)
+        record, still = batches[0][0] if batches else 0, np.zeros((own.records, own.dimension))
+        return cls(own, ends, still, NEARER, words, record, hidden.listed, sample, agent, claim.delta)
 
     @property
     def of_all(self) -> bool:
@@ -203,14 +224,14 @@ class _Among:
 
     def worlds(self, place: _Place) -> tuple[Surrounded, Surrounded]:
         """Both worlds."""
-        others = self._shares(place) @ self.ends
+        others = self.still + self._shares(place) @ self.ends
         slopes = self.ends / self.own.records
         one, two = (Surrounded(self.own, slope, record=place.record, others=others) for slope in slopes)
         return one, two
 
     def _shares(self, place: _Place) -> Array:
         """How much of either end the others are moved by in both worlds, (records, 2)."""
-        shares: Array = NEARER * np.eye(2)[(np.array(place.sides) + 1) // 2]
+        shares: Array = self.nearer * np.eye(2)[(np.array(place.sides) + 1) // 2]
         shares[place.record] = 0.0
         return shares
 
@@ -221,7 +242,8 @@ class _Among:
         shares = np.array([self._shares(place) for place in places for _ in self.ends])
         for k, place in enumerate(places):
             shares[2 * k : 2 * k + 2, place.record] = np.eye(2)
-        rows = _Shifted(self.own, self.ends, shares)
+        own = Surrounded(self.own, np.zeros(self.own.dimension), record=0, others=self.still)
+        rows = _Shifted(own, self.ends, shares)
         hidden = _Hidden.of(self.sample.copied(len(shares)), self.agent, rows)
         costs = [0.0 if hidden is None else hidden.cost(2 * k, 2 * k + 1, self.delta) for k in range(len(places))]
         return [cost if math.isfinite(cost) else 0.0 for cost in costs]

@@ -104,18 +104,20 @@ ALGORITHMS = {
 }
 
 
-def made(folder, name, records=3 * RECORDS, **audit):
+def code_of(name):
     before, asked, rounds, _ = ALGORITHMS[name]
+    return CODE.format(name=name, before=f"        {before}", asked=asked, rounds=rounds, scale=SCALE, clip=CLIP)
+
+
+def made(folder, name, code=None, records=3 * RECORDS, **audit):
     path = folder / "mine.py"
-    path.write_text(
-        CODE.format(name=name, before=f"        {before}", asked=asked, rounds=rounds, scale=SCALE, clip=CLIP)
-    )
+    path.write_text(code or code_of(name))
     tree = {
         "name": "own",
         "problem": {"kind": "logistic", "ridge": 0.5}
         | {"data": {"name": "synthetic", "records": records, "dimension": 4, "seed": 3, "norm_bound": 1.0}},
         "topology": {"kind": "complete", "agents": 3},
-        "algorithms": [{"kind": "python", "path": f"{path}:{name}", "claim": {"epsilon": 1.0}}],
+        "algorithms": [{"kind": "python", "path": f"{path}:{name}"} | ({} if code else {"claim": {"epsilon": 1.0}})],
         "attacks": {"gradients": False},
         "audit": {"trials": 50, "search": {"candidates": 8, "transcripts": 4}} | audit,
     }
@@ -123,13 +125,37 @@ def made(folder, name, records=3 * RECORDS, **audit):
     return experiment, experiment.subjects[0]
 
 
-def searched(experiment, subject, rounds):
+UNCLIPPED = """
+import math
+from dataclasses import dataclass
+
+from netsim.algorithms import Algorithm
+from netsim.claims import Claim
+from netsim.mechanisms import Laplace
+from netsim.node import choose
+
+
+@dataclass(frozen=True)
+class Unclipped(Algorithm):
+    rounds: int = 1
+
+    async def run(self, node):
+        g = await node.gradient(node.zeros(), [choose(node.coins, range(8))])
+        await node.exchange(x=node.privatize(g, Laplace(2.0)))
+        node.estimate(g)
+
+    def claim(self, adjacency, setting, delta):
+        cost = 8 * adjacency.in_norm("l1", setting.dimension) / 2.0
+        return Claim(math.log(7 / 8 + math.exp(cost) / 8), 0.0, "amplified", adjacency, "l1")
+"""
+
+
+def searched(experiment, subject, rounds, of_any=True):
     """The pair, and what it costs at least for who does not know the coins."""
     claim = subject.simulation.claim(experiment.adjacency, rounds, 0.0)
     pair, search = audited_pair(experiment, subject, claim, rounds, Silent())
-    assert pair.any_change
+    assert pair.any_change is search.winner.any_change is of_any
     assert pair.of_all_records
-    assert search.winner.any_change
     assert pair.description == search.winner.description
     zero, other = pair.hypotheses
     simulate = worlds(holding(subject.simulation, pair.agent, zero), pair.agent, other, 1)
@@ -149,3 +175,10 @@ def test_the_pair_is_of_the_agent_with_the_fewest_records(tmp_path):
     pair, epsilon = searched(experiment, subject, 1)
     assert experiment.problem.records[pair.agent] == 6
     np.testing.assert_allclose(epsilon, math.log(5 / 6 + math.exp(2 * CLIP / SCALE) / 6), rtol=1e-4)
+
+
+def test_where_data_are_bounded_the_others_are_moved_as_far_as_the_record(tmp_path):
+    experiment, subject = made(tmp_path, "Unclipped", UNCLIPPED, agent=0)
+    _, epsilon = searched(experiment, subject, 1, of_any=False)
+    claim = subject.simulation.claim(experiment.adjacency, 1, 0.0)
+    np.testing.assert_allclose(epsilon, claim.epsilon, rtol=1e-4)
