@@ -59,8 +59,8 @@ def audited_pair(
     pair, search = pair_for(experiment, subject, claim, activations, progress)
     spec = experiment.scenario.audit
     about = claim.coins if spec is None or spec.coins is None else spec.coins
-    if search is None or about == "known" or not claim.adjacency.record:
-        return pair, search
+    if search is None or about == "known" or not claim.adjacency.record or math.isinf(search.winner.epsilon):
+        return pair, search  # nothing costs more than what has no noise
     of_any = holds_for_any_change(subject, claim, activations)
     change = None if of_any else constant_change(subject, claim, activations)
     if not (of_any or change) or (most := _cost(subject, claim, pair)) is None:

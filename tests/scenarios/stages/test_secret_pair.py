@@ -109,15 +109,16 @@ def code_of(name):
     return CODE.format(name=name, before=f"        {before}", asked=asked, rounds=rounds, scale=SCALE, clip=CLIP)
 
 
-def made(folder, name, code=None, records=3 * RECORDS, **audit):
+def made(folder, name, code=None, records=3 * RECORDS, claimed=1.0, **audit):
     path = folder / "mine.py"
     path.write_text(code or code_of(name))
+    stated = {} if claimed is None else {"claim": {"epsilon": claimed}}
     tree = {
         "name": "own",
         "problem": {"kind": "logistic", "ridge": 0.5}
         | {"data": {"name": "synthetic", "records": records, "dimension": 4, "seed": 3, "norm_bound": 1.0}},
         "topology": {"kind": "complete", "agents": 3},
-        "algorithms": [{"kind": "python", "path": f"{path}:{name}"} | ({} if code else {"claim": {"epsilon": 1.0}})],
+        "algorithms": [{"kind": "python", "path": f"{path}:{name}"} | stated],
         "attacks": {"gradients": False},
         "audit": {"trials": 50, "search": {"candidates": 8, "transcripts": 4}} | audit,
     }
@@ -178,7 +179,16 @@ def test_the_pair_is_of_the_agent_with_the_fewest_records(tmp_path):
 
 
 def test_where_data_are_bounded_the_others_are_moved_as_far_as_the_record(tmp_path):
-    experiment, subject = made(tmp_path, "Unclipped", UNCLIPPED, agent=0)
+    experiment, subject = made(tmp_path, "Unclipped", UNCLIPPED, claimed=None, agent=0)
     _, epsilon = searched(experiment, subject, 1, of_any=False)
     claim = subject.simulation.claim(experiment.adjacency, 1, 0.0)
     np.testing.assert_allclose(epsilon, claim.epsilon, rtol=1e-4)
+
+
+def test_a_pair_that_a_message_without_noise_tells_apart_stays(tmp_path):
+    code = code_of("OneOfAll").replace("node.estimate(x)", "node.broadcast(g=g)\n            node.estimate(x)")
+    experiment, subject = made(tmp_path, "OneOfAll", code, agent=0)
+    claim = subject.simulation.claim(experiment.adjacency, 1, 0.0)
+    pair, search = audited_pair(experiment, subject, claim, 1, Silent())
+    assert math.isinf(search.winner.epsilon)
+    assert "as others are" not in pair.description
