@@ -86,13 +86,14 @@ def audited_pair(
 
 
 def _cost(subject: Subject, claim: Claim, pair: Pair) -> float | None:
-    """What a pair costs for who does not know the coins; None where none are tossed, or where it is not known."""
+    """What a pair costs for who does not know the coins; None where these fall in one way, but for receivers, or where
+    it is not known."""
     own = subject.simulation.problem.objectives[pair.agent]
     sample = worlds(subject.simulation, pair.agent, own, 1)(0, FIRST_CHUNK)
     if not sample.tossed or not sample.view.public.codec.lossless:
         return None
     hidden = _Hidden.joined([_Hidden.of(sample, pair.agent, one) for one in pair.hypotheses])
-    return None if hidden is None else hidden.cost(0, 1, claim.delta)
+    return None if hidden is None or len(hidden.chances) == 1 else hidden.cost(0, 1, claim.delta)
 
 
 class _Place(NamedTuple):
