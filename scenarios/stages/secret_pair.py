@@ -86,8 +86,8 @@ def audited_pair(
 
 
 def _cost(subject: Subject, claim: Claim, pair: Pair) -> float | None:
-    """What a pair costs for who does not know the coins; None where these fall in one way, but for receivers, or where
-    it is not known."""
+    """What a pair costs for who does not know the coins; None where these choose receivers alone, or where it
+    is not known."""
     own = subject.simulation.problem.objectives[pair.agent]
     sample = worlds(subject.simulation, pair.agent, own, 1)(0, FIRST_CHUNK)
     if not sample.tossed or not sample.view.public.codec.lossless:
