@@ -256,8 +256,11 @@ class PrivateCoins:
         return found
 
     def other_record(self, one: Sample, pair: Pair) -> str | None:
-        """The doubt about a pair that differs in one record, where private coins ask another one more."""
-        if not self.tossed or (record := asked_more(one, pair.agent, pair.hypotheses)) is None:
+        """The doubt about a pair that differs in one record, where private coins ask another one more, of which it is
+        not known that it costs no more."""
+        if not self.tossed or pair.of_all_records:
+            return None
+        if (record := asked_more(one, pair.agent, pair.hypotheses)) is None:
             return None
         return (
             f"Private coins put record {record} into batches with more chance than the one in which this pair "

@@ -40,8 +40,8 @@ from scenarios.results.tree import AlgorithmResult, dumps
 from scenarios.results.views import Combination, Prices, ViewPrices, Views, ViewsResult
 from scenarios.schema.scenario import ViewsSpec
 from scenarios.stages import witness as witnesses
+from scenarios.stages.secret_pair import audited_pair
 from scenarios.stages.worlds import AuditOptions, audited, bound_of, insiders, look, views_of, worlds
-from scenarios.stages.worst_pair import pair_for
 
 
 def audit_file(folder: Path, slug: str) -> Path:
@@ -88,7 +88,7 @@ class Judge:
         noted = unending_named(self.progress, simulation.algorithm)
         try:
             with noted, divergence_named(simulation, self.experiment.pair):
-                pair, search = pair_for(self.experiment, subject, claim, activations, self.progress)
+                pair, search = audited_pair(self.experiment, subject, claim, activations, self.progress)
                 options = AuditOptions(self.experiment.scenario, subject, pair, claim)
                 plan = options.plan
                 entry = replace(entry, plan=None if plan is None else taken(PlanResult, plan))
@@ -101,7 +101,7 @@ class Judge:
         """The options of an audit that has a verdict."""
         claim = subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
         assert claim is not None
-        pair, _ = pair_for(self.experiment, subject, claim, activations, self.progress)
+        pair, _ = audited_pair(self.experiment, subject, claim, activations, self.progress)
         return AuditOptions(self.experiment.scenario, subject, pair, claim)
 
     def _audited(

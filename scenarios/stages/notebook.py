@@ -49,8 +49,8 @@ from scenarios.schema import Scenario
 from scenarios.schema.own import claiming
 from scenarios.schema.own import names as parameters_of
 from scenarios.stages.audit import Judge, decided, divergence_named
+from scenarios.stages.secret_pair import audited_pair
 from scenarios.stages.worlds import AuditOptions
-from scenarios.stages.worst_pair import pair_for
 
 WORLD: dict[str, object] = {
     "problem": {
@@ -193,7 +193,7 @@ def audit_own(
     with _settings_as_texts(), named, bars as shown, unending_named(shown, simulation.algorithm):
         if long:
             shown.say("Only chance ends it." if math.isnan(seconds) else f"About {duration(seconds)} on one core.")
-        pair, search = pair_for(experiment, subject, stated, activations, shown)
+        pair, search = audited_pair(experiment, subject, stated, activations, shown)
         shown.begin(f"{name}: auditing", 2 * spec.trials)
         options_ = AuditOptions(scenario, subject, pair, stated)
         found = decided(options_, None, shown.advance, jobs)

@@ -329,7 +329,7 @@ def test_fields_are_set_by_the_command_s_short_names_and_in_the_claim_s_place(
         worlds.append(experiment.subjects[0].simulation.topology)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(notebook, "pair_for", stop)
+    monkeypatch.setattr(notebook, "audited_pair", stop)
     with pytest.raises(KeyboardInterrupt):
         scenarios.audit(Mine(), *arguments)
     (tmp_path / "mine.py").write_text(MINE)

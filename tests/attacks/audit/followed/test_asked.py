@@ -82,12 +82,20 @@ def test_a_record_that_is_asked_with_more_chance_is_named(name: str) -> None:
         assert asked_more(one, 1, pair.hypotheses) == more
 
 
-@pytest.mark.parametrize(("record", "verdict"), [(0, Verdict.UNDERPOWERED), (2, Verdict.REFUTED)])
-def test_a_pair_that_is_seldom_asked_speaks_for_no_claim(record: int, verdict: Verdict) -> None:
+@pytest.mark.parametrize(
+    ("record", "of_all", "verdict"),
+    [
+        (0, False, Verdict.UNDERPOWERED),
+        pytest.param(0, True, Verdict.CONSISTENT, id="all records are known to cost no more"),
+        (2, False, Verdict.REFUTED),
+    ],
+)
+def test_a_pair_that_is_seldom_asked_speaks_for_no_claim(record: int, of_all: bool, verdict: Verdict) -> None:
     """ln(0.3 + 0.7 e²) = 1.7 of record 2, ln(0.9 + 0.1 e²) = 0.5 of others."""
     simulation, pair = world(Draws(by_odds), record)
     adjacency = Adjacency(0.5, "one record", record=True)
     claim = Claim(0.8, 0.0, "by hand", adjacency, "ℓ1")
-    found = judged(simulation, replace(pair, any_change=True), claim, attack=None, trials=60)
+    pair = replace(pair, any_change=True, of_all_records=of_all)
+    found = judged(simulation, pair, claim, attack=None, trials=60)
     assert found.judgement.verdict is verdict
-    assert ("put record 2 into batches" in found.judgement.reason) is (record == 0)
+    assert ("put record 2 into batches" in found.judgement.reason) is (verdict is Verdict.UNDERPOWERED)

@@ -1,0 +1,194 @@
+"""The pair that is audited where coins are secret costs what the worst one costs, by a count of all histories."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from attacks.audit.loss.secret_coins import price_of_secret
+from scenarios.build.duration import Silent
+from scenarios.build.experiment import Experiment
+from scenarios.schema.scenario import Scenario
+from scenarios.stages.secret_pair import audited_pair
+from scenarios.stages.worlds import holding, worlds
+
+RECORDS, CLIP, SCALE = 8, 1.0, 2.0
+CODE = """
+from dataclasses import dataclass
+
+from netsim.algorithms import Algorithm, Clip
+from netsim.mechanisms import Laplace
+from netsim.node import choose, subset
+
+
+@dataclass(frozen=True)
+class {name}(Algorithm):
+    rounds: int = {rounds}
+    scale: float = {scale}
+
+    async def run(self, node):
+        x, coins = node.zeros(), node.coins
+{before}
+        for t in range(self.rounds):
+            g = node.zeros()
+            for k, weight in {asked}:
+                g = g + weight * Clip({clip}, "l1")(await node.gradient(x, [k]))
+            x = (await node.exchange(x=node.privatize(g, Laplace(self.scale)))).mix("x")
+            node.estimate(x)
+"""
+
+
+def weights(*asked):
+    """How much each record counts, where these are asked, (record, weight)."""
+    found = np.zeros(RECORDS)
+    for record, weight in asked:
+        found[record] += weight
+    return found
+
+
+def each(*ways):
+    """Histories of the same chance."""
+    return [(1 / len(ways), way) for way in ways]
+
+
+def worst(histories):
+    """ε of the worst pair: of which record differs, and on which side of its clip each other record is. Along one
+    coordinate, and far out, a history adds p e^(Σ weight · gradient/scale) to the density."""
+    chances, counts = np.array([p for p, _ in histories]), np.array([one for _, one in histories])
+    found = 0.0
+    for sides in itertools.product((-CLIP, CLIP), repeat=RECORDS):
+        there = chances * np.exp(counts @ np.array(sides) / SCALE)
+        for record in np.flatnonzero(np.array(sides) > 0):
+            here = there * np.exp(-2 * CLIP * counts[:, record] / SCALE)
+            found = max(found, math.log(np.sum(there) / np.sum(here)))
+    return found
+
+
+ONES = [weights((k, 1)) for k in range(RECORDS)]
+ODDS = [0.4] + [0.6 / 7] * 7
+ALGORITHMS = {
+    "OneOfAll": ("", "[(choose(coins, range(node.records)), 1)]", 1, each(*ONES)),
+    "Reused": ("k = choose(coins, range(8))", "[(k, 1)]", 3, each(*(3 * one for one in ONES))),
+    "TwoDraws": (
+        "",
+        "[(choose(coins, range(8)), 1), (choose(coins, range(8)), 1)]",
+        1,
+        each(*(one + other for one in ONES for other in ONES)),
+    ),
+    "Neighbors": (
+        "k = int(coins.integers(7))",
+        "[(k, 1), (k + 1, 1)]",
+        1,
+        each(*(weights((k, 1), (k + 1, 1)) for k in range(7))),
+    ),
+    "Window": (
+        "k = int(coins.integers(6))",
+        "[(k, 1), (k + 1, 1), (k + 2, 1)]",
+        1,
+        each(*(weights((k, 1), (k + 1, 1), (k + 2, 1)) for k in range(6))),
+    ),
+    "Odds": ("k = int(coins.choice(8, p=[0.4] + [0.6 / 7] * 7))", "[(k, 1)]", 1, list(zip(ODDS, ONES, strict=True))),
+    "OneCountsMore": (
+        "k = int(coins.integers(8))",
+        "[(k, 3 if k == 5 else 1)]",
+        1,
+        each(*(weights((k, 3 if k == 5 else 1)) for k in range(8))),
+    ),
+    "ByPlace": (
+        "i, j = subset(coins, 8, 2)",
+        "[(i, 2), (j, 1)]",
+        1,
+        each(*(weights((i, 2), (j, 1)) for i, j in itertools.combinations(range(8), 2))),
+    ),
+}
+
+
+def code_of(name):
+    before, asked, rounds, _ = ALGORITHMS[name]
+    return CODE.format(name=name, before=f"        {before}", asked=asked, rounds=rounds, scale=SCALE, clip=CLIP)
+
+
+def made(folder, name, code=None, records=3 * RECORDS, claimed=1.0, **audit):
+    path = folder / "mine.py"
+    path.write_text(code or code_of(name))
+    stated = {} if claimed is None else {"claim": {"epsilon": claimed}}
+    tree = {
+        "name": "own",
+        "problem": {"kind": "logistic", "ridge": 0.5}
+        | {"data": {"name": "synthetic", "records": records, "dimension": 4, "seed": 3, "norm_bound": 1.0}},
+        "topology": {"kind": "complete", "agents": 3},
+        "algorithms": [{"kind": "python", "path": f"{path}:{name}"} | stated],
+        "attacks": {"gradients": False},
+        "audit": {"trials": 50, "search": {"candidates": 8, "transcripts": 4}} | audit,
+    }
+    experiment = Experiment.of(Scenario.model_validate(tree))
+    return experiment, experiment.subjects[0]
+
+
+UNCLIPPED = """
+import math
+from dataclasses import dataclass
+
+from netsim.algorithms import Algorithm
+from netsim.claims import Claim
+from netsim.mechanisms import Laplace
+from netsim.node import choose
+
+
+@dataclass(frozen=True)
+class Unclipped(Algorithm):
+    rounds: int = 1
+
+    async def run(self, node):
+        g = await node.gradient(node.zeros(), [choose(node.coins, range(8))])
+        await node.exchange(x=node.privatize(g, Laplace(2.0)))
+        node.estimate(g)
+
+    def claim(self, adjacency, setting, delta):
+        cost = 8 * adjacency.in_norm("l1", setting.dimension) / 2.0
+        return Claim(math.log(7 / 8 + math.exp(cost) / 8), 0.0, "amplified", adjacency, "l1")
+"""
+
+
+def searched(experiment, subject, rounds, of_any=True):
+    """The pair, and what it costs at least for who does not know the coins."""
+    claim = subject.simulation.claim(experiment.adjacency, rounds, 0.0)
+    pair, search = audited_pair(experiment, subject, claim, rounds, Silent())
+    assert pair.any_change is search.winner.any_change is of_any
+    assert pair.of_all_records
+    assert pair.description == search.winner.description
+    zero, other = pair.hypotheses
+    simulate = worlds(holding(subject.simulation, pair.agent, zero), pair.agent, other, 1)
+    return pair, price_of_secret(simulate, pair.agent, pair.hypotheses, 0.0, 0.95).epsilon.lower
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_the_pair_costs_most_of_all_for_who_does_not_know_the_coins(tmp_path, name):
+    rounds, histories = ALGORITHMS[name][2:]
+    _, epsilon = searched(*made(tmp_path, name, agent=0), rounds)
+    np.testing.assert_allclose(epsilon, worst(histories), rtol=1e-4)
+
+
+def test_the_pair_is_of_the_agent_with_the_fewest_records(tmp_path):
+    """Of agents with 7, 7 and 6 records: of those each is asked most often."""
+    experiment, subject = made(tmp_path, "OneOfAll", records=20)
+    pair, epsilon = searched(experiment, subject, 1)
+    assert experiment.problem.records[pair.agent] == 6
+    np.testing.assert_allclose(epsilon, math.log(5 / 6 + math.exp(2 * CLIP / SCALE) / 6), rtol=1e-4)
+
+
+def test_where_data_are_bounded_the_others_are_moved_as_far_as_the_record(tmp_path):
+    experiment, subject = made(tmp_path, "Unclipped", UNCLIPPED, claimed=None, agent=0)
+    _, epsilon = searched(experiment, subject, 1, of_any=False)
+    claim = subject.simulation.claim(experiment.adjacency, 1, 0.0)
+    np.testing.assert_allclose(epsilon, claim.epsilon, rtol=1e-4)
+
+
+def test_a_pair_that_a_message_without_noise_tells_apart_stays(tmp_path):
+    code = code_of("OneOfAll").replace("node.estimate(x)", "node.broadcast(g=g)\n            node.estimate(x)")
+    experiment, subject = made(tmp_path, "OneOfAll", code, agent=0)
+    claim = subject.simulation.claim(experiment.adjacency, 1, 0.0)
+    pair, search = audited_pair(experiment, subject, claim, 1, Silent())
+    assert math.isinf(search.winner.epsilon)
+    assert "as others are" not in pair.description
