@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple, Self, cast
 
 import numpy as np
@@ -18,12 +19,13 @@ from attacks.audit.loss.comparison import Reproduced, Sample
 from attacks.audit.pair import FIRST_CHUNK, scaled
 from attacks.replay import Release
 from netsim.arrays import Array, Mask, evenly
-from netsim.claims import Norm
+from netsim.claims import ORDERS, Norm
 from netsim.errors import NetsimError
 from netsim.mechanisms import Gaussian
 from netsim.models.model import Regularizer
 from netsim.problems import Bent, Objective, Sampled, Surrounded, Tilted
 from netsim.simulation import Simulation
+from scenarios.stages.steepest import Response, probes
 from scenarios.stages.worlds import holding, worlds
 
 NEARER = (1.0, 1e-2, 1e-4, 1e-6)
@@ -43,11 +45,13 @@ JUDGED = 1e8
 """Deviations of the noise beyond which a release is not looked at: rounding would drown the noise."""
 GENERATIONS, PARENTS = 4, 16
 """Times that pairs are drawn, and how many of the best so far others are then drawn about."""
+BRED = 256
+"""Others drawn about the best at a time, at most."""
 WIDTHS = (0.5, 0.2, 0.1, 0.05)
 """By how much the others differ about the best, from one generation to the next: in logarithm of their size, and in
 direction."""
-SEEN_IN = 1, 4
-"""In which these are seen: what is farthest apart in one, and in most."""
+SEEN_IN = 4
+"""Transcripts in which these are seen together: what is farthest apart in one need not be in most."""
 CROWD = 1000
 """Records of an agent, at most, where others than one are moved."""
 SHARES = 17
@@ -64,6 +68,18 @@ _OFF = 1e4
 """Size of their gradients, in units as above."""
 PLACES = 1e6
 """Size of the largest gradient about which pairs are drawn, in units as above."""
+ABOUT = 1e-2, 1e4
+"""Sizes of gradients about 0, in units as above, at which it is measured what moves the releases most."""
+RISES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+"""Shares of its own size by which one that is far apart is moved to where it is farther."""
+SIZES = 8
+"""Sizes of changes along what moves the releases most."""
+STEP = 1e-3
+"""Share of its size by which it is moved to see where that is."""
+
+
+_MOVED = "slopes", "curvatures", "offsets"
+"""What each of the `Rows` has of its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +99,18 @@ class Rows:
     bare: Mask | None = None
 
     @classmethod
+    def tilted(cls, own: Objective, slopes: Array) -> "Rows":
+        """Rows moved by constant vectors; what they do is not known."""
+        still = np.zeros(len(slopes))
+        return Rows(own, slopes, still, still, None, np.zeros((len(slopes), 0)))
+
+    @classmethod
     def drawn(cls, simulation: Simulation, agent: int, record: int | None) -> "Rows | None":
-        """Along coordinates, signs, and random vectors, a quarter of them from a gradient of 0; the first row moves
-        nothing. Fewer where much is released. None where nothing is, where a codec rounds it, or where the code fails
-        on such data."""
+        """Along coordinates, signs, random vectors (a quarter of them from a gradient of 0), and along what moves the
+        releases most; the first row moves nothing. Fewer where much is released. None where nothing is,
+        where a codec rounds it, or where the code fails on such data."""
         own, rng = simulation.problem.objectives[agent], np.random.default_rng(0)
-        if (sample := _plain(simulation, agent)) is None:
+        if (sample := plain(simulation, agent)) is None:
             return None
         count = max(64, min(ROWS, math.isqrt(int(WORK / (own.dimension * len(sample.releases))))))
         vectors = _unit(own) * _directions(rng, count, own.dimension)
@@ -98,6 +120,8 @@ class Rows:
             vectors, bends = vectors[:count], 0 * bends[:count]
             vectors[1::2] = _unit(own) * _even(own.dimension) * rng.choice((-1.0, 1.0), (count // 2, 1))
         vectors[0] = 0.0
+        still = replace(cls.tilted(own, np.zeros((1, own.dimension))), record=record)
+        steep = vectors[:0] if isinstance(own, Surrounded) else still._steepest(sample, agent)
         for share in NEARER:
             size = np.exp(rng.uniform(math.log(DRAWN[0]), math.log(share * DRAWN[1]), count))
             offsets, nothing = rng.standard_normal(count), np.zeros((count, 0))
@@ -105,17 +129,23 @@ class Rows:
             small = np.exp(rng.uniform(math.log(SMALL), math.log(LARGE), len(slopes[3::4])))
             slopes[3::4] = _center(own) + (small / size[3::4])[:, None] * slopes[3::4]
             rows = cls(own, slopes, np.where(np.arange(count) % 4 == 3, 0.0, size * bends), offsets, record, nothing)
-            if (seen := rows._seen(sample, agent)) is not None:
+            if (seen := rows._and(steep, share)._seen(sample, agent)) is not None:
                 return seen
         return None
 
-    def nearer(self, simulation: Simulation, agent: int, transcripts: int) -> "Rows":
-        """Others about those of these that are farthest apart, of about their size and direction, in some transcripts
-        together: a bounded function that falls again is farthest apart where hardly any were drawn. The farthest of
-        these are among them."""
-        if (sample := _plain(simulation, agent, transcripts)) is None or not self.apart:
+    def anew(self, samples: Sequence[Sample], agent: int) -> "Rows":
+        """`nearer`, from where these are farthest apart in those transcripts."""
+        rows = self._together(samples, agent)
+        return self if rows is None else rows.nearer(samples, agent)
+
+    def nearer(self, samples: Sequence[Sample], agent: int) -> "Rows":
+        """Others about those of these that are farthest apart, of about their size and direction, in transcripts of
+        `plain` together: a bounded function that falls again is farthest apart where hardly any were drawn. The
+        farthest of these are among them."""
+        if not samples or not self.apart:
             return self
-        best, rng, center, (count, d) = self, np.random.default_rng(1), _center(self.own), self.slopes.shape
+        best, rng, center, d = self, np.random.default_rng(1), _center(self.own), self.own.dimension
+        count = min(BRED, len(self.slopes))
         for width in WIDTHS:
             ends = best._ends
             parents = best._only(ends[np.arange(count) % len(ends)])
@@ -125,14 +155,74 @@ class Rows:
             moved = np.exp(width * rng.standard_normal((count, 1))) * (away + width * turns)
             moved[: len(ends)] = away[: len(ends)]
             rows = replace(parents, slopes=center + moved)
-            seen = [one for k in range(transcripts) if (one := rows._seen(sample.replica(k), agent)) is not None]
-            if not seen:
-                break
-            together = replace(seen[0], releases=np.concatenate([one.releases for one in seen], axis=1))
-            if not together.apart:
+            if best is not self:
+                rows = rows._beside(best._farther(samples[0], agent))
+            together = rows._together(samples, agent)
+            if together is None or not together.apart:
                 break
             best = together
         return best
+
+    def _together(self, samples: Sequence[Sample], agent: int) -> "Rows | None":
+        """The rows with what the releases of several transcripts hide (`_seen`), those in which the code does not
+        fail."""
+        seen = [one for sample in samples if (one := self._seen(sample, agent)) is not None]
+        return replace(seen[0], releases=np.concatenate([one.releases for one in seen], axis=1)) if seen else None
+
+    def _beside(self, others: "Rows") -> "Rows":
+        """These, and others; what they do is not known."""
+        both = {k: np.concatenate([getattr(one, k) for one in (self, others)]) for k in _MOVED}
+        return replace(self, **both)
+
+    def _and(self, vectors: Array, share: float) -> "Rows":
+        """These, and from a gradient of 0 changes of all sizes along and against vectors (vectors, dimension)."""
+        sizes = _unit(self.own) * np.geomspace(DRAWN[0], share * DRAWN[1], SIZES)
+        both = np.concatenate([vectors, -vectors])
+        slopes = _center(self.own) + (sizes[:, None, None] * both).reshape(-1, both.shape[1])
+        return self._beside(Rows.tilted(self.own, slopes))
+
+    def _steepest(self, sample: Sample, agent: int) -> Array:
+        """Vectors (some, dimension) along which the releases move most: about this row, and about a gradient of 0."""
+        unit, center, found = _unit(self.own), _center(self.own), [self.slopes[:0]]
+        for place, size in ((self.slopes, ABOUT[0]), *((center[None], size) for size in ABOUT)):
+            about = replace(self, slopes=place).responses(sample, agent, np.array([size * unit]))
+            found += [one.steepest(norm) for one in about for norm in ORDERS]
+        vectors = np.concatenate(found)
+        _, first = np.unique(np.round(vectors, 3), axis=0, return_index=True)
+        return vectors[np.sort(first)]
+
+    def _farther(self, sample: Sample, agent: int) -> "Rows":
+        """The ends of the farthest pairs, each moved to where the two are farther apart in the first transcript of
+        those that were seen, by shares of its size, or turned there."""
+        pairs = [rows[list(divmod(int(np.argmax(far)), len(rows)))] for rows, far in self._distances]
+        ends, center = self._only(np.concatenate(pairs)), _center(self.own)
+        size = np.maximum(np.linalg.norm(ends.slopes - center, axis=1), DRAWN[0] * _unit(self.own))
+        about = ends.responses(sample, agent, STEP * size)
+        if not about:
+            return ends._only(np.zeros(0, dtype=np.int64))
+        seen = self.releases[np.concatenate(pairs), : about[0].values.shape[1]]
+        apart = seen - seen[np.arange(len(size)) ^ 1]  # from the other one of its pair
+        uphill = np.array([one.uphill(far) for one, far in zip(about, np.nan_to_num(apart), strict=True)])
+        moved = ends.slopes - center + np.multiply.outer(RISES, size[:, None] * uphill)
+        turned = moved * (size / np.maximum(np.linalg.norm(moved, axis=-1), np.finfo(float).tiny))[..., None]
+        slopes = center + np.concatenate([moved, turned])
+        many = ends._only(np.tile(np.arange(len(size)), 2 * len(RISES)))
+        return replace(many, slopes=slopes.reshape(many.slopes.shape))
+
+    def responses(self, sample: Sample, agent: int, steps: Array) -> tuple[Response, ...]:
+        """What the releases do about each row, seen where it moves by a step (rows,) either way; nothing where the
+        code fails there."""
+        count, d = self.slopes.shape
+        numbers = sum(release[0].size for release in sample.releases)
+        directions = probes(d, 2 * count * numbers)
+        moves = steps[:, None, None] * np.concatenate([directions, -directions])
+        many = self._only(np.repeat(np.arange(len(steps)), moves.shape[1]))
+        rows = replace(many, slopes=many.slopes + moves.reshape(-1, d))._seen(sample, agent)
+        if rows is None:
+            return ()
+        seen = np.where(rows._known[:, None], rows.releases, np.nan).reshape(count, 2, len(directions), -1)
+        values = np.nan_to_num((seen[:, 0] - seen[:, 1]) / (2 * steps[:, None, None]))
+        return tuple(Response(one, directions, rows.order) for one in values)
 
     def _only(self, some: NDArray[np.int64]) -> "Rows":
         """Some of the rows; what they do is not known."""
@@ -152,20 +242,22 @@ class Rows:
             found.append(rows[both[np.sort(first)[:PARENTS]]])
         return np.concatenate(found)
 
-    @property
-    def _distances(self) -> Iterator[tuple[NDArray[np.int64], Array]]:
+    @cached_property
+    def _distances(self) -> tuple[tuple[NDArray[np.int64], Array], ...]:
         """Rows, and how far the releases of two are apart: of all rows, and of those that turn nowhere."""
-        for some in (self._known, self._known & (self.curvatures == 0)):
-            rows = np.flatnonzero(some)
-            if len(rows) > 1:
-                yield rows, cdist(self.releases[rows], self.releases[rows], "minkowski", p=self.order)
+        rows = np.flatnonzero(self._known)
+        straight = np.flatnonzero(self.curvatures[rows] == 0)
+        metric = "euclidean" if self.order == 2 else "cityblock"
+        far = cdist(self.releases[rows], self.releases[rows], metric)
+        found = (rows, far), (rows[straight], far[np.ix_(straight, straight)])
+        return tuple(one for one in found if len(one[0]) > 1)
 
     @classmethod
     def in_pairs(cls, simulation: Simulation, agent: int, change: float, norm: Norm) -> "Rows | None":
         """Of the rows the second quarter is `change` in `norm` away from the first, and the third from the last,
         which moves nothing; None as in `drawn`."""
         own, rng = simulation.problem.objectives[agent], np.random.default_rng(0)
-        if (sample := _plain(simulation, agent)) is None:
+        if (sample := plain(simulation, agent)) is None:
             return None
         count, d = ROWS // 2, own.dimension
         places = _unit(own) * _directions(rng, count, d)
@@ -176,11 +268,15 @@ class Rows:
         turns = _directions(rng, count, d)
         turns[: count // 2] *= ~largest[: count // 2] if d > 1 else 1.0  # along the others alone
         best: Rows | None = None
+        about = cls.tilted(own, np.array([0 * center, center]))
         for _ in range(GENERATIONS):
+            steep = about._pairs_along_steepest(sample, agent, change, norm)
+            some = slice(count // 2 - len(steep[0]), count // 2)
+            places[some], turns[some] = steep
             turns[np.all(turns == 0, axis=1)] = 1.0
             moved = np.array([change * scaled(turn, norm) for turn in turns])
-            slopes, still = np.concatenate([places, places + moved, moved, 0 * moved]), np.zeros(4 * count)
-            rows = cls(own, slopes, still, still, None, np.zeros((4 * count, 0)))._seen(sample, agent)
+            slopes = np.concatenate([places, places + moved, moved, 0 * moved])
+            rows = cls.tilted(own, slopes)._seen(sample, agent)
             if rows is None:  # nearer
                 places = center + NEARER[1] * (places - center)
                 continue
@@ -198,7 +294,21 @@ class Rows:
             fresh, beside = _directions(rng, count, d), rng.random((count, 1)) < 0.5
             fresh[beside & (np.arange(d) == np.argmax(np.abs(source - center), axis=1)[:, None])] = 0.0
             turns = np.where(old[:, None], turned, fresh)
+            k = int(np.argmax(best._apart))
+            about = best._only(np.array([k, count + k]))
         return best
+
+    def _pairs_along_steepest(self, sample: Sample, agent: int, change: float, norm: Norm) -> tuple[Array, Array]:
+        """Pairs of this change along what the releases do most about each of these rows: where they begin, and their
+        directions (pairs, dimension)."""
+        steps = np.full(len(self.slopes), change / 2)
+        found = self.responses(sample, agent, steps)
+        turns = [one.steepest(norm) for one in found]
+        middles = [np.repeat(place[None], len(some), axis=0) for place, some in zip(self.slopes, turns, strict=False)]
+        if not found:
+            return self.slopes[:0], self.slopes[:0]
+        directions = np.concatenate(turns)
+        return np.concatenate(middles) - change / 2 * directions, directions
 
     @classmethod
     def surrounded(cls, simulation: Simulation, agent: int, record: int) -> "Iterator[Rows]":
@@ -335,7 +445,7 @@ class EachRecord(Rows):
         """What one transcript's releases lose at δ (`_lost`) where the gradient of each of these records goes one way
         and the other, (records,): the most of some directions and sizes; ∞ where a message has no noise. None where
         that is not known."""
-        if not records or (sample := _plain(simulation, agent)) is None:
+        if not records or (sample := plain(simulation, agent)) is None:
             return None
         own = simulation.problem.objectives[agent]
         d, unit = own.dimension, _unit(own)
@@ -418,7 +528,7 @@ class Apart(NamedTuple):
         return tuple(cast("Tilted | Bent | Surrounded", one).slope.tobytes() for one in self.worlds)
 
 
-def _plain(simulation: Simulation, agent: int, transcripts: int = 1) -> Sample | None:
+def plain(simulation: Simulation, agent: int, transcripts: int = 1) -> Sample | None:
     """Transcripts whose releases can be read; None where there are none, or where a codec rounds them."""
     sample = worlds(simulation, agent, simulation.problem.objectives[agent], transcripts)(0, FIRST_CHUNK)
     return sample if sample.view.public.codec.lossless and sample.releases else None
@@ -475,10 +585,20 @@ def bounds_releases(simulation: Simulation, agent: int, record: int | None) -> b
     return rows is not None and rows.bounded
 
 
+def steepest(simulation: Simulation, agent: int, record: int | None, place: Array, size: float, norm: Norm) -> Array:
+    """Vectors of norm 1 (some, dimension) along which one transcript's releases move most where the gradient, that of
+    one `record` or of all, is moved by `place` (dimension,) and then by `size`; none where that is not known."""
+    own = simulation.problem.objectives[agent]
+    if own.dimension == 1 or (sample := plain(simulation, agent)) is None:
+        return np.zeros((0, own.dimension))
+    about = replace(Rows.tilted(own, place[None]), record=record).responses(sample, agent, np.array([size]))
+    return np.concatenate([place[None][:0], *(one.steepest(norm) for one in about)])
+
+
 def least_noise(simulation: Simulation, agent: int) -> Array | None:
     """The least standard deviation of one transcript's releases in each coordinate, (dimension,); None where that is
     not known, or where a release is of some coordinates alone."""
-    if (sample := _plain(simulation, agent)) is None:
+    if (sample := plain(simulation, agent)) is None:
         return None
     own = simulation.problem.objectives[agent]
     made = sample.replayed(agent, own, "its own data").releases

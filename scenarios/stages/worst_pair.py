@@ -48,6 +48,7 @@ from scenarios.build.search_spaces import Data, Moved, Records, Spaces
 from scenarios.results.audit import BOTH_MOVED, PairSearch, change_option
 from scenarios.results.base import taken
 from scenarios.schema.scenario import GradientChange
+from scenarios.stages import other_numbers
 from scenarios.stages.drawn_pairs import (
     CROWD,
     NEARER,
@@ -60,6 +61,8 @@ from scenarios.stages.drawn_pairs import (
     Rows,
     bounds_releases,
     least_noise,
+    plain,
+    steepest,
 )
 from scenarios.stages.worlds import AGENTS, agents_of, holding, worlds
 
@@ -106,7 +109,8 @@ def pair_for(
         record = 0 if spec.adjacency == "record" else None
         of_any = claim.norm != BY_HAND and holds_for_any_change(subject, claim, activations)  # by hand: of this pair
         of_any = of_any and bounds_releases(subject.simulation, pair.agent, record)
-        return replace(pair, change_used=_used(subject, claim, pair, points), any_change=of_any), None
+        pair = replace(pair, change_used=_used(subject, claim, pair, points), any_change=of_any)
+        return replace(pair, doubt=other_numbers.doubt(subject.simulation, pair, claim)), None
     looked_at = agents_of(subject.simulation, spec.agent)
     tried = sum(_budget(k, spec.search.candidates) for k in range(len(looked_at)))  # and pairs with both worlds moved
     progress.begin(f"{subject.spec.name}: searching the worst pair", tried)
@@ -140,6 +144,10 @@ def pair_for(
     doubt = _doubt(shown, unbounded, agents or unheld, found[0].batched, claim.adjacency.gradient_change)
     if doubt is None and of_any and any(one.entangled for one in found):
         doubt = _ENTANGLED
+    if doubt is None:
+        pairs = [chosen, *(one.pair for one in found if one.farthest)]
+        doubts = (other_numbers.doubt(subject.simulation, one, claim) for one in pairs)
+        doubt = next((one for one in doubts if one is not None), None)
     return replace(chosen, change_used=used, doubt=doubt), taken(
         PairSearch,
         together,
@@ -324,6 +332,13 @@ class _Found:
     batched: bool = False
     unheld: str | None = None
     entangled: bool = False
+    farthest: bool = False
+
+    @property
+    def pair(self) -> Pair:
+        """The costliest pair."""
+        winner = self.searched.winner.candidate
+        return Pair(self.agent, (self.true, winner.hypothesis), winner.description)
 
 
 @dataclass(frozen=True)
@@ -399,7 +414,10 @@ class _Search:
             yield from self._farthest()
         elif not briefly and (change := self._change) is not None:
             center = gradient if self._record is None else self._of_record(points)
-            for one in self._directions(self.claim.adjacency.norm, gradient):  # the same change about a gradient of 0
+            norm, agent = self.claim.adjacency.norm, self.agent
+            steep = steepest(self.subject.simulation, agent, self._record, -center, change / 2, norm)
+            along = [Direction("what moves its releases most", vector) for vector in steep]
+            for one in (*self._directions(norm, gradient), *along):  # the same change about a gradient of 0
                 half = change / 2 * one.vector
                 zero, other = (Tilted(self.own, slope - center, record=self._record) for slope in (-half, half))
                 yield from self._apart(zero, other, f"by {change:.4g} along {one.words}, about 0", None)
@@ -431,11 +449,15 @@ class _Search:
     def _farthest(self) -> Iterator[_Found]:
         """Of many changes of all sizes the two between which one transcript's releases differ most, in units of their
         noise: a bounded function need not be farthest apart where its argument is."""
-        rows = Rows.drawn(self.subject.simulation, self.agent, self._record)
-        if rows is None or not rows.bounded:
+        simulation, agent = self.subject.simulation, self.agent
+        rows = Rows.drawn(simulation, agent, self._record)
+        if rows is None or not rows.bounded or (sample := plain(simulation, agent, SEEN_IN)) is None:
             return
-        around = [rows.nearer(self.subject.simulation, self.agent, seen) for seen in SEEN_IN]
-        count = (1 + len(WIDTHS) * len(around)) * len(rows.slopes)
+        each = [sample.replica(k) for k in range(SEEN_IN)]
+        others = other_numbers.extremes(sample) if self.claim.delta == 0 else []
+        around = [rows.nearer(some, agent) for some in (each[:1], each)]
+        around += [rows.anew([one], agent) for one in others]
+        count = len(rows.slopes) + sum(len(WIDTHS) * len(one.slopes) for one in around)
         found = {one.changes: one for some in around for one in some.apart}
         tried = [(f"of {count:,} changes drawn", one) for one in found.values()]
         if self._record is not None and self._batches:  # code that asks for records one by one may not just add them
@@ -448,7 +470,8 @@ class _Search:
         for drawn, one in tried:
             if all(allows(self.subject, self.claim, self.activations, self.agent, world) for world in one.worlds):
                 words = f"to where its releases are farthest apart, {drawn}, {_BEYOND}"
-                yield from self._apart(*one.worlds, words, 1.0)
+                for pair in self._apart(*one.worlds, words, 1.0):
+                    yield replace(pair, farthest=True)
 
     def _stretched(self, change: float) -> Iterator[_Found]:
         """Of many pairs of this change, about gradients of all sizes, the one whose releases differ most: what a clip
