@@ -18,7 +18,6 @@ from attacks.audit.loss.comparison import Sample
 from attacks.audit.loss.release_cost import PURE, UNBOUNDED, cost_and_shifts, laws_with_cost
 from attacks.audit.pair import FIRST_CHUNK, Pair
 from attacks.audit.verdict import exceeds
-from attacks.replay import Release
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import NetsimError
@@ -34,6 +33,8 @@ EXTREMES = 1e-6, 1e3
 """Factors of all numbers, at which pairs are looked for."""
 COPIES = 64
 """Transcripts made so."""
+MORE = 1e-3
+"""Share by which a pair costs more, at least, where other numbers were seen."""
 
 
 def doubt(simulation: Simulation, pair: Pair, claim: Claim) -> str | None:
@@ -41,7 +42,9 @@ def doubt(simulation: Simulation, pair: Pair, claim: Claim) -> str | None:
     if claim.epsilon is None:
         return None
     zero, other = (cast("Objective", one) for one in pair.hypotheses)
-    sample = worlds(holding(simulation, pair.agent, zero), pair.agent, other, 1)(0, FIRST_CHUNK)
+    sample = worlds(holding(simulation, pair.agent, zero), pair.agent, other, 2)(0, FIRST_CHUNK)
+    if sample.tossed and claim.coins == "secret":
+        return None  # at one toss a pair may cost more than at all of them
     epsilon = costliest(sample, pair, claim.delta)
     if epsilon is None or not exceeds(epsilon, claim.epsilon):
         return None
@@ -53,8 +56,8 @@ def doubt(simulation: Simulation, pair: Pair, claim: Claim) -> str | None:
 
 
 def costliest(sample: Sample, pair: Pair, delta: float) -> float | None:
-    """The largest ε(δ) of the pair where numbers of the first transcript are others; None where it does not differ by
-    a constant, where no cost is known, or where the code fails there."""
+    """The largest ε(δ) of the pair where numbers of the first transcript are others, if that is more than there; None
+    where it is not, where the pair does not differ by a constant, where no cost is known, or where the code fails."""
     zero, other = pair.hypotheses
     if not _constant(zero, other) or not sample.releases or not sample.view.public.codec.lossless:
         return None
@@ -64,7 +67,15 @@ def costliest(sample: Sample, pair: Pair, delta: float) -> float | None:
             here, there = (scaled.replayed(pair.agent, one, "other numbers").releases for one in (zero, other))
     except NetsimError:
         return None
-    return _largest(list(zip(here, there, strict=False)), delta)
+    judged = [(a, b) for a, b in zip(here, there, strict=False) if a.judged[0] and b.judged[0]]
+    laws = laws_with_cost(type(one.mechanism) for both in judged for one in both)
+    if not judged or not laws <= (PURE if delta == 0 else UNBOUNDED):
+        return None
+    costs = np.sum([cost_and_shifts(a, b)[0] for a, b in judged], axis=0)
+    most = float(np.max(costs, initial=0.0, where=np.isfinite(costs)))
+    if not most > costs[0] * (1 + MORE):
+        return None
+    return most if delta == 0 else gaussian_epsilon(math.sqrt(most), delta)
 
 
 def _constant(zero: object, other: object) -> bool:
@@ -74,19 +85,6 @@ def _constant(zero: object, other: object) -> bool:
     return bases[0][0] is bases[1][0] and len(records) == 1
 
 
-def _largest(pairs: list[tuple[Release, Release]], delta: float) -> float | None:
-    """ε of the copy that costs most."""
-    if not pairs:
-        return None
-    costs = np.sum([cost_and_shifts(a, b)[0] for a, b in pairs], axis=0)
-    costs = costs[np.isfinite(costs)]
-    laws = laws_with_cost(type(one.mechanism) for pair in pairs for one in pair)
-    if not costs.size or not (laws <= (PURE if delta == 0 else UNBOUNDED)):
-        return None
-    most = float(np.max(costs))
-    return most if delta == 0 else gaussian_epsilon(math.sqrt(most), delta)
-
-
 def extremes(sample: Sample) -> list[Sample]:
     """The first transcript where hardly anything was sent, or released; and where all of it is large."""
     return [_with(sample, lambda size=size: np.full((1, 1), size)) for size in EXTREMES]
@@ -94,23 +92,29 @@ def extremes(sample: Sample) -> list[Sample]:
 
 def _factors(largest: float) -> Callable[[], Array]:
     """Factors of a number in each copy, (`COPIES`, 1): in half of them the same of all numbers, in half one of its
-    own; of either sign."""
-    rng = np.random.default_rng(6)
-    common = np.geomspace(1 / largest, largest, COPIES)[:, None] * rng.choice((-1.0, 1.0), (COPIES, 1))
+    own. Of the first copy they are 1."""
+    rng, number = np.random.default_rng(6), np.arange(COPIES)[:, None]
+    common = np.geomspace(1 / largest, largest, COPIES)[:, None]
 
     def factors() -> Array:
-        own = largest ** rng.uniform(-1, 1, (COPIES, 1)) * rng.choice((-1.0, 1.0), (COPIES, 1))
-        return np.where(np.arange(COPIES)[:, None] % 2, own, common)
+        own = largest ** rng.uniform(-1, 1, (COPIES, 1))
+        return np.select([number == 0, number % 2 == 0], [np.ones_like(own), common], own)
 
     return factors
 
 
 def _with(sample: Sample, factors: Callable[[], Array]) -> Sample:
-    """Copies of the first transcript, with all that was sent and released times such factors (copies, 1)."""
+    """Copies of the first transcript, with all that was sent and released times such factors (copies, 1); what is the
+    same in all transcripts of the sample is public, and stays."""
     copied = sample.copied(len(factors()))
+
+    def other(value: Array, seen: Array) -> Array:
+        return value if np.array_equal(seen, np.broadcast_to(seen[:1], seen.shape)) else value * factors()
+
     rows = [
-        row._replace(values={name: value * factors() for name, value in row.values.items()})
-        for row in copied.view.transcript.records
+        row._replace(values={name: other(value, was.values[name]) for name, value in row.values.items()})
+        for row, was in zip(copied.view.transcript.records, sample.view.transcript.records, strict=True)
     ]
     view = replace(copied.view, transcript=Transcript(rows, copied.view.replicas))
-    return replace(copied, view=view, releases=[release * factors() for release in copied.releases])
+    releases = [other(*both) for both in zip(copied.releases, sample.releases, strict=True)]
+    return replace(copied, view=view, releases=releases)

@@ -226,8 +226,8 @@ def _by_batches(one: Sample, agent: int) -> Iterator[ReadLine]:
 
 
 def _record(one: object) -> object:
-    """Which record it is, or itself, where nobody has looked at what coins choose."""
-    return one if isinstance(one, Unseen) and not one.opened else int(cast(int, one))
+    """Which record it is, or its place in a draw, where nobody has looked at what coins choose."""
+    return one.drawn if isinstance(one, Unseen) and not one.opened else int(cast(int, one))
 
 
 def read_by(view: AdversaryView, agents: Sequence[int]) -> tuple[ReadLine, ...]:

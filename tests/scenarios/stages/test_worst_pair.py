@@ -182,6 +182,7 @@ def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
         pytest.param("LeavesOneOut", "record", "underpowered", id="one coordinate left out"),
         pytest.param("Twice", "record", "proven", id="its sound twin"),
         pytest.param("Skips", "record", "proven", id="agents whose coins left them out"),
+        pytest.param("Halved", "record", "proven", id="batches that nobody looks at, beside other coins"),
         pytest.param("UnclippedTwice", {"change": 0.25}, "consistent", id="a change that is stated"),
         pytest.param("Unclipped", "record", "underpowered", id="a clip forgotten before the noise"),
         pytest.param("Unclipped", {"change": 0.25}, "proven", id="a change that is stated, before the noise"),
