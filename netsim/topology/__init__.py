@@ -292,7 +292,7 @@ def random_geometric(agents: _Agents, radius: _Radius, seed: Seed = 0, *, weight
 
 @checked
 def from_edges(agents: _Agents, edges: Iterable[tuple[int, int]], *, weights: Weights = _METROPOLIS) -> Topology:
-    """The graph with exactly these undirected edges. You get a `ScenarioError` for one that is there twice."""
+    """The graph with exactly these undirected edges, each of them once."""
     _at_least(2, agents=agents)
     try:
         ends = np.array(edges if isinstance(edges, np.ndarray) else list(edges))
