@@ -37,7 +37,7 @@ EXAMPLES = {
     "Dataset": 'load("digits") of netsim.problems',
     "DelayLaw": "ConstantDelay(0.01) of netsim.network.laws",
     "ExchangePolicy": "WAIT_FOR_ALL of netsim.network.links",
-    "Generator": "numpy.random.default_rng(0)",
+    "Generator": "default_rng(0) of numpy.random",
     "Gaussian": "Gaussian(0.5) of netsim.mechanisms",
     "LinkLaw": "LinkLaw(loss=0.1) of netsim.network.links",
     "Mechanism": "Laplace(0.5) of netsim.mechanisms",

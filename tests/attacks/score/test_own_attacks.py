@@ -154,5 +154,5 @@ def test_what_are_no_records_of_a_run_is_refused(case):
 
 def test_a_seed_is_no_generator():
     truth = truth_of(np.eye(2, 3), np.ones(2), np.zeros((1, 5, 3)))
-    with pytest.raises(ScenarioError, match=r"rng = 1: is an int; allowed: a Generator, such as numpy.random"):
+    with pytest.raises(ScenarioError, match=r"rng = 1: is an int; allowed: a Generator, such as default_rng"):
         score_records(REBUILT, truth, Known(Logistic(3), 2), 1)
