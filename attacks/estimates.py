@@ -7,16 +7,17 @@ source: what a vector may have been, given what receivers decoded.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attacks.probe import EXACT, UNMIXED, Law, Probed
 from netsim.adversary import AdversaryView
+from netsim.arguments import expect
 from netsim.arrays import Array, Mask
 from netsim.codecs import FLOAT64, Codec, Quantizer, RandomK, ScaledSign, TopK
-from netsim.errors import AttackError
+from netsim.errors import AttackError, ScenarioError
 from netsim.models import NOTHING, Penalty
 from netsim.transcript.message import FLOAT_BYTES
 
@@ -42,6 +43,44 @@ class GradientEstimate(NamedTuple):
 
 Inversion = Callable[[AdversaryView], list[GradientEstimate]]
 """Function from a view to the estimates it determines; refuses with an `AttackError` that names what is missing."""
+
+
+def check_estimates(estimates: Sequence[GradientEstimate]) -> None:
+    """Raise a `ScenarioError` for what is no estimate: its shapes, its deviation, or another of the same query."""
+    expect(estimates, "estimates", Sequence[GradientEstimate])
+    seen = dict[tuple[int, int], int]()
+    for k, one in enumerate(estimates):
+        where = f"estimates[{k}]"
+        for name, number in (("agent", one.agent), ("query", one.query)):
+            expect(number, f"{where}.{name}", int)
+            if number < 0:
+                raise ScenarioError(f"{where}.{name}", number, "is negative", "counted from 0")
+        for name, array in (("point", one.point), ("gradient", one.gradient)):
+            check_shape(f"{where}.{name}", array, "(replicas, dimension)", (None, None))
+        check_shape(f"{where}.gradient", one.gradient, "the shape of its point", one.point.shape)
+        expect(one.stddev, f"{where}.stddev", float)
+        if not one.stddev >= 0:
+            raise ScenarioError(f"{where}.stddev", one.stddev, "is no standard deviation", "at least 0")
+        if (first := seen.setdefault((one.agent, one.query), k)) != k:
+            why = f"query {one.query} of agent {one.agent} is estimated twice: estimates[{first}] is of it too"
+            raise ScenarioError(f"{where}.query", one.query, why, "one estimate of a query")
+
+
+def check_shape(field: str, value: object, axes: str, shape: Sequence[int | None]) -> None:
+    """Raise a `ScenarioError` for what is no array of this shape; an axis that is None may have any length."""
+    expect(value, field, Array)
+    found = np.shape(cast("Array", value))
+    if len(found) != len(shape) or any(n not in (None, m) for m, n in zip(found, shape, strict=True)):
+        wanted = "" if None in shape else f" = {tuple(shape)}"
+        raise ScenarioError(f"{field}.shape", found, "does not fit", f"{axes}{wanted}")
+
+
+def check_number(field: str, number: int, count: int, of: str) -> None:
+    """Raise a `ScenarioError` for the number of none of so many agents, or queries."""
+    expect(number, field, int)
+    if not 0 <= number < count:
+        allowed = f"0 … {count - 1}" if count else "none"
+        raise ScenarioError(field, number, "there is no such one", f"{allowed}, for there are {count} {of}")
 
 
 def check_lossless(view: AdversaryView) -> None:
@@ -74,9 +113,17 @@ class Evidence:
     @classmethod
     def of(cls, estimates: Sequence[GradientEstimate], law: Law | None = "gaussian") -> "Evidence":
         """Evidence from the estimates of one agent, their errors independent. You get an `AttackError` without
-        any."""
+        any, and a `ScenarioError` for those of several."""
+        check_estimates(estimates)
         if not estimates:
             raise AttackError("no gradient estimate of this agent: nothing to reconstruct from")
+        if others := {e.agent for e in estimates} - {estimates[0].agent}:
+            agents = sorted({estimates[0].agent, *others})
+            raise ScenarioError(
+                "estimates", agents, "are of several agents", "Evidence.each(estimates): one for each"
+            )
+        for k, one in enumerate(estimates):
+            check_shape(f"estimates[{k}].point", one.point, "that of the others", estimates[0].point.shape)
         points = np.array([e.point for e in estimates])
         variances = np.array([e.stddev**2 for e in estimates])
         covariance = np.broadcast_to(np.diag(variances)[..., None], (*np.diag(variances).shape, points.shape[-1]))
@@ -86,6 +133,7 @@ class Evidence:
     @classmethod
     def each(cls, estimates: Sequence[GradientEstimate], law: Law | None = "gaussian") -> list["Evidence"]:
         """One for each agent among the estimates, in order of agents."""
+        check_estimates(estimates)
         by_agent: dict[int, list[GradientEstimate]] = {}
         for estimate in estimates:
             by_agent.setdefault(estimate.agent, []).append(estimate)

@@ -22,6 +22,7 @@ from attacks.probe import Prior, Probed, probe, probe_network
 from attacks.replay.recorded import Recording
 from netsim.adversary import AdversaryView
 from netsim.algorithms import Algorithm, Cpgt, DiaDSP, Dpp2, DPRecal, PrivateGradientDescent, RandomPenaltyAdmm, Recal
+from netsim.arguments import checked
 from netsim.errors import AttackError
 from netsim.models.model import L1
 from netsim.transcript.message import Record
@@ -180,6 +181,7 @@ def inversions_of(algorithm: Algorithm) -> list[Inversion]:
     return [own.infer, through_probe] if own.first else [through_probe, own.infer]
 
 
+@checked
 def infer(view: AdversaryView) -> list[GradientEstimate]:
     """Estimate every gradient that the view determines, by the algorithm's own inversion or by a probe.
 

@@ -6,8 +6,12 @@ Python looks for modules in the working folder first; a `scenarios.py` of the us
 import sys
 from importlib.metadata import entry_points
 
+from netsim.errors import install
+
 if __name__ == "__main__":
     if not sys.flags.safe_path:
         del sys.path[0]
-    (command,) = entry_points(group="console_scripts", name="netsim")
-    command.load()()
+    commands = list(entry_points(group="console_scripts", name="netsim"))
+    if not commands:
+        sys.exit(f"netsim: not installed for {sys.executable}, which only finds its files: {install()}")
+    commands[0].load()()

@@ -197,7 +197,9 @@ class ScenarioError(NetsimError):
             return f"{place}{said}"
         absent = self.value is None and self.problem.startswith("missing")
         absent = absent or (self.value is True and self.field.startswith("--"))  # an option that has no value
-        as_file = not self.file.endswith(".py") if self.file else as_file or self.field.startswith("-")
+        code = bool(self.file and self.file.endswith(".py"))
+        absent = absent or (code and isinstance(self.value, str) and self.value == self.file)  # it is in the place
+        as_file = not code if self.file else as_file or self.field.startswith("-")
         value = written(self.value, file=self.file or "") if as_file else pythons(_SHORT.repr(_readable(self.value)))
         return f"{place}{brief(self.field)}{'' if absent else f' = {value}'}: {said}"
 
@@ -278,6 +280,7 @@ class TranscriptError(NetsimError):
     """A transcript lacks what was requested of it."""
 
 
-def install(extra: str) -> str:
-    """The commands that bring an extra (a name under `optional-dependencies`), in a clone and without one."""
-    return f"""pip install -e ".[{extra}]" in a clone of netsim, or pip install "netsim-lab[{extra}]\""""
+def install(extra: str = "") -> str:
+    """The commands that bring netsim, or an extra (a name under `optional-dependencies`), in a clone and without."""
+    of = f"[{extra}]" if extra else ""
+    return f"""pip install -e ".{of}" in a clone of netsim, or pip install "netsim-lab{of}\""""

@@ -28,7 +28,7 @@ import numpy as np
 from netsim.algorithms.algorithm import Algorithm
 from netsim.arguments import check_types, expect
 from netsim.claims import Claim
-from netsim.errors import NetsimError, ProtocolError, ScenarioError, SimulationError, did_you_mean, meant, near, what
+from netsim.errors import NetsimError, ProtocolError, ScenarioError, SimulationError, did_you_mean, near, what
 from netsim.files import text_of
 from netsim.node import Exchange, Node
 
@@ -212,6 +212,30 @@ def not_a_coroutine(algorithm: object, found: object) -> ScenarioError:
     return ScenarioError("algorithm.run", type(algorithm).__name__, why, RUN, *_defined(algorithm, "run"))
 
 
+def syntax(error: SyntaxError | ValueError, text: bytes) -> tuple[str, str]:
+    """What is wrong with a text that is no Python, without its place, and what is allowed; "" where nobody knows."""
+    if not isinstance(error, SyntaxError):
+        return str(error), ""
+    line, outside = error.lineno or 1, "outside async function" in error.msg
+    inside = [one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.FunctionDef)] if outside else []
+    around = [one for one in inside if one.lineno <= line <= (one.end_lineno or one.lineno)]
+    if not around:
+        return error.msg, ""
+    last = max(around, key=lambda one: one.lineno)
+    return error.msg, f"async def {last.name}({ast.unparse(last.args)})"
+
+
+def field_line(text: bytes, name: str, of_class: int) -> int:
+    """The line of a field of the class that begins at a line, or above which a decorator does; that line where the
+    class has no such field."""
+    for one in ast.walk(ast.parse(text)):
+        if isinstance(one, ast.ClassDef) and of_class in (one.lineno, *(d.lineno for d in one.decorator_list)):
+            for line in one.body:
+                if isinstance(line, ast.AnnAssign) and getattr(line.target, "id", "") == name:
+                    return line.lineno
+    return of_class
+
+
 # ── a run ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -256,11 +280,12 @@ def explained(error: BaseException, port: type) -> BaseException:
 
 
 def not_imported(error: NameError, names: Mapping[str, object]) -> str:
-    """What brings a name that is not there: an import, or one of these names that is near; "" where neither does."""
+    """What brings a name that is not there: netsim's import, or one of these names that is near, or a question."""
     name = error.name or ""
     if name in vars(sys.modules[__name__.partition(".")[0]])["__all__"]:
         return f"from netsim import {name}"
-    return meant(name, [*names, *dir(builtins)]).removeprefix("; ")
+    slip = did_you_mean(near(name, [*names, *dir(builtins)], 1)).removeprefix("; ")
+    return slip or ("is an import missing?" if name else "")
 
 
 def _in_time(error: ScenarioError, hint: str, *, of_port: bool) -> SimulationError:

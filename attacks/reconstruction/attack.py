@@ -20,12 +20,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from attacks.estimates import Evidence
+from attacks.estimates import Evidence, check_number, check_shape
 from attacks.probe import Law
 from netsim.adversary import PublicKnowledge
+from netsim.arguments import expect
 from netsim.arrays import Array, Mask
 from netsim.claims import ORDERS, Clip
-from netsim.errors import AttackError
+from netsim.errors import AttackError, ScenarioError
 from netsim.models import NOTHING, Model, Penalty
 
 FLOOR = 1e-4
@@ -52,7 +53,14 @@ class Prior:
 
     @classmethod
     def of(cls, features: Array, labels: Array) -> "Prior":
-        """Prior from public records, one group for each label among them."""
+        """Prior from public records, `features` (m, width), one group for each label (m,) among them.
+
+        You get a `ScenarioError` for other shapes, and without a record.
+        """
+        check_shape("features", features, "(records, width)", (None, None))
+        check_shape("labels", labels, "one for each record", (len(features),))
+        if not len(features):
+            raise ScenarioError("features", features.shape, "there is no record", "one public record or more")
         groups = {float(label): features[labels == label] for label in np.unique(labels)}
         return cls(
             {label: rows.mean(axis=0) for label, rows in groups.items()},
@@ -65,6 +73,7 @@ class Prior:
     def of_numbers(cls, features: Array, targets: Array) -> "Prior":
         """Prior from public records of a regression: one group, under the mean target, and the targets' own
         moments."""
+        check_shape("targets", targets, "one for each record", (len(features),))
         mean, variance = float(np.mean(targets)), float(np.var(targets)) + FLOOR
         return replace(cls.of(features, np.full(len(features), mean)), target=(mean, variance))
 
@@ -127,9 +136,15 @@ class Known:
     def of(
         cls, public: PublicKnowledge, agent: int, prior: Prior | None = None, image_shape: Shape | None = None
     ) -> "Known":
-        """Public knowledge of this agent. You get an `AttackError` where there is no one loss of a record."""
+        """Public knowledge of this agent. You get an `AttackError` where there is no one loss of a record, and a
+        `ScenarioError` for an agent that is not there, and a prior of records of another width."""
+        expect(public, "public", PublicKnowledge)
+        check_number("agent", agent, public.agents, "agents")
+        expect(prior, "prior", Prior | None)
         if public.model is None:
             raise AttackError(f"the objectives ({public.loss}) are no mean of one public loss over records")
+        for label, mean in prior.mean.items() if prior else ():
+            check_shape(f"prior.mean[{label!r}]", mean, "one number for each feature", (public.model.width,))
         records = public.records[agent] if public.records else 1
         clip = getattr(public.algorithm, "clip", None)
         known = cls(public.model, records, public.penalty, prior, None, public.value_range, image_shape)
@@ -280,7 +295,8 @@ class Attack(Protocol):
 
 
 def check_all(attack: Attack, cases: Sequence[Case]) -> None:
-    """Every case grants what the attack needs, or an `AttackError`."""
+    """Every case grants what the attack needs, or an `AttackError`; a `ScenarioError` for what is no case."""
+    expect(cases, "cases", Sequence[Case])
     for case in cases:
         attack.needs.check(attack.name, case)
 

@@ -28,14 +28,16 @@ import numpy as np
 from scipy import special
 
 from attacks.audit.accounting.intervals import Interval, clopper_pearson
-from attacks.estimates import Evidence, GradientEstimate
+from attacks.estimates import Evidence, GradientEstimate, check_estimates, check_number, check_shape
 from attacks.reconstruction.attack import Whitener
 from attacks.reconstruction.informed import Choice
 from attacks.reconstruction.membership import Decision
 from attacks.score.robustness import approximate_bound
 from attacks.traffic.packets import Amount, Sealed, same
 from netsim.adversary import Edge
+from netsim.arguments import checked
 from netsim.arrays import Array
+from netsim.errors import ScenarioError
 from netsim.randomness import Streams
 from netsim.simulation import Run
 from netsim.transcript.packet_log import PacketLog
@@ -79,10 +81,16 @@ class GradientScore:
         return float(np.median(self.errors)) if self.errors.size else float("inf")
 
 
+@checked
 def score_gradients(
     estimates: Sequence[GradientEstimate], truth: Truth, insiders: Container[int] = ()
 ) -> GradientScore:
-    """Compare every estimate with the gradient its agent got at that query. No estimate is expected of `insiders`."""
+    """Compare every estimate with the gradient its agent got at that query. No estimate is expected of `insiders`.
+
+    You get a `ScenarioError` for an estimate of no query of the run, of another shape than that query's gradient,
+    or that is no number though every gradient of the run is one, and for two of one query.
+    """
+    _check_of_run(estimates, truth)
     errors: list[Array] = []
     times: list[float] = []
     found = [0] * len(truth.queries)
@@ -104,6 +112,22 @@ def score_gradients(
         tuple(a - f for a, f in zip(asked, found, strict=True)),
         float(np.median(baseline)) if baseline else float("nan"),
     )
+
+
+def _check_of_run(estimates: Sequence[GradientEstimate], truth: Truth) -> None:
+    """Raise a `ScenarioError` for what cannot be an estimate of this run's gradients."""
+    check_estimates(estimates)
+    for k, one in enumerate(estimates):
+        where = f"estimates[{k}]"
+        check_number(f"{where}.agent", one.agent, len(truth.queries), "agents")
+        check_number(f"{where}.query", one.query, len(truth.queries[one.agent]), f"queries of agent {one.agent}")
+        shape = truth.queries[one.agent][one.query].gradient.shape
+        check_shape(f"{where}.gradient", one.gradient, "(replicas, dimension)", shape)
+    lost = [k for k, one in enumerate(estimates) if np.isnan(one.gradient).any()]
+    if lost and all(np.isfinite(query.gradient).all() for queries in truth.queries for query in queries):
+        one = estimates[lost[0]]
+        why = f"is no number, in the estimate of query {one.query} of agent {one.agent}"
+        raise ScenarioError(f"estimates[{lost[0]}].gradient", math.nan, why, "numbers; leave out what is not known")
 
 
 def _error(estimate: Array, gradient: Array) -> Array:

@@ -15,10 +15,12 @@ from scipy import ndimage
 from scipy.optimize import linear_sum_assignment
 
 from attacks.audit.accounting.intervals import Interval, clopper_pearson
+from attacks.estimates import check_number, check_shape
 from attacks.reconstruction.attack import Known, Prior, Reconstruction, Shape
 from attacks.reconstruction.record_hypotheses import DECISIVE, preference
+from netsim.arguments import checked
 from netsim.arrays import Array
-from netsim.errors import AttackError
+from netsim.errors import AttackError, ScenarioError
 from netsim.problems import LogisticLoss
 from netsim.truth import Truth
 
@@ -203,6 +205,7 @@ def _skill_of(mse: Array, mse_prior: float) -> Array:
     return 1 - mse / mse_prior if mse_prior > 0 else lost
 
 
+@checked
 def score_records(
     reconstruction: Reconstruction,
     truth: Truth,
@@ -215,9 +218,12 @@ def score_records(
     `modulo_sign`: whether −record with the opposite target or label is as good. By default so for one record of least
     squares or of a logistic loss where no prior or range distinguishes it from this one: the gradients are the same.
     Of an informed attacker (`known.others`), who rebuilds one record, that one is scored. You get an `AttackError`
-    where the objective is no mean over records, and where the others are not among them.
+    where the objective is no mean over records, and where the others are not among them; a `ScenarioError` for an
+    agent or a query that the run does not have, other shapes, and what is known of another number of records. A
+    record that is no number is as far off as can be: its skill is −∞.
     """
     features, labels = records_of(truth, reconstruction.agent)
+    _check_of_run(reconstruction, truth, known, features)
     if known.others is not None and reconstruction.features.shape[1] == 1:
         free = np.ones(len(labels), dtype=np.bool_)  # the one record that is not among the others
         for record, label in zip(*known.others, strict=True):
@@ -261,8 +267,26 @@ def score_records(
     )
 
 
+def _check_of_run(rebuilt: Reconstruction, truth: Truth, known: Known, records: Array) -> None:
+    """Raise a `ScenarioError` for what cannot be one agent's `records` (m, width) rebuilt in this run."""
+    m, width = records.shape
+    if known.records != m and known.others is None:
+        why = f"agent {rebuilt.agent} has {m} records: is it what is known of another agent?"
+        raise ScenarioError("known.records", known.records, why, f"Known.of(view.public, {rebuilt.agent}, …)")
+    queries = truth.queries[rebuilt.agent]
+    for k, query in enumerate(rebuilt.queries):
+        check_number(f"reconstruction.queries[{k}]", query, len(queries), f"queries of agent {rebuilt.agent}")
+    replicas = queries[0].gradient.shape[0] if queries else None
+    axes, found = "(replicas, records, width)", np.shape(rebuilt.features)
+    count = found[1] if len(found) == 3 else m  # another number of records is no matter of the shape
+    check_shape("reconstruction.features", rebuilt.features, axes, (replicas, count, width))
+    of = (*rebuilt.features.shape[:2], known.model.outputs)
+    check_shape("reconstruction.targets", rebuilt.targets, "(replicas, records, outputs)", of)
+
+
 def records_of(truth: Truth, agent: int) -> tuple[Array, Array]:
-    """An agent's features (m, width) and labels or targets (m,)."""
+    """An agent's features (m, width) and labels or targets (m,); a `ScenarioError` for an agent that is not there."""
+    check_number("agent", agent, len(truth.problem.objectives), "agents")
     objective = truth.problem.objectives[agent]
     features: Array | None = getattr(objective, "features", None)
     labels: Array | None = getattr(objective, "labels", getattr(objective, "targets", None))

@@ -9,6 +9,7 @@ agents seconds; the other random graphs come from networkx itself, in memory of 
 
 import csv
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -291,7 +292,7 @@ def random_geometric(agents: _Agents, radius: _Radius, seed: Seed = 0, *, weight
 
 @checked
 def from_edges(agents: _Agents, edges: Iterable[tuple[int, int]], *, weights: Weights = _METROPOLIS) -> Topology:
-    """The graph with exactly these undirected edges."""
+    """The graph with exactly these undirected edges, each of them once."""
     _at_least(2, agents=agents)
     try:
         ends = np.array(edges if isinstance(edges, np.ndarray) else list(edges))
@@ -305,6 +306,10 @@ def from_edges(agents: _Agents, edges: Iterable[tuple[int, int]], *, weights: We
     for index in np.flatnonzero(((ends < 0) | (ends >= agents)).any(axis=1))[:1].tolist():
         shown = ends[index].tolist()
         raise ScenarioError(f"edges[{index}]", shown, "an agent that is not there", f"0 … {agents - 1}")
+    _, first, which = np.unique(np.sort(ends, axis=1), axis=0, return_index=True, return_inverse=True)
+    for index in np.flatnonzero(first[which.ravel()] != np.arange(len(ends)))[:1].tolist():
+        why = f"the same edge as edges[{first[which.ravel()[index]]}]: it has no direction"
+        raise ScenarioError(f"edges[{index}]", ends[index].tolist(), why, "every edge once")
     graph = linked(agents, *ends.astype(np.int64).T)
     count = (graph.nnz + np.count_nonzero(graph.diagonal())) // 2
     return Topology(graph, f"graph of {agents} with {count} edges", weights)
@@ -455,11 +460,12 @@ def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = _
     """The graph of a file; the names of its nodes become the labels.
 
     "graphml": undirected; the numbers `x` and `y` of the nodes, where all have them, are their places, and other
-    attributes are ignored. "edges": two names a line, separated by blanks; further columns and what follows a # are
-    ignored. "csv": the same with a comma, a semicolon or a tab between them, so that names may have blanks; a first
-    row whose names are in no other row is a header. Nodes named 0 … n−1 keep their numbers; others are numbered in
-    the order of the file. A relative `path` starts at the working directory. You get a `ScenarioError` for a file
-    that cannot be read, with its line where one is at fault.
+    attributes are ignored. "edges": two names a line, separated by blanks; what follows a #, and further columns of
+    numbers or attributes in braces, are ignored. "csv": the same with a comma, a semicolon or a tab between them, so
+    that names may have blanks; a first row whose names are in no other row is a header, and all further columns are
+    ignored. Nodes named 0 … n−1 keep their numbers; others are numbered in the order of the file. A relative `path`
+    starts at the working directory. You get a `ScenarioError` for a file that cannot be read, with its line where one
+    is at fault.
     """
     source = Path(path)
     ending = source.suffix.lower()
@@ -483,6 +489,9 @@ def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = _
             if len(words) < 2 or not (words[0] and words[1]):
                 line = text.splitlines()[number - 1].strip()
                 raise ScenarioError("path", str(path), f"line {number}: {line!r} is no link", "two names")
+            if chosen == "edges" and (surplus := _surplus(words[2:])):
+                why = f"line {number}: {surplus!r} after the two names of a link"
+                raise ScenarioError("path", str(path), why, "two names; numbers, or attributes in braces, after them")
             if words[0] == words[1]:
                 why = f"line {number}: {words[0]!r} twice: an agent is not its own neighbor"
                 raise ScenarioError("path", str(path), why, "two names in each line")
@@ -499,6 +508,12 @@ def _words(text: str) -> Iterator[tuple[int, list[str]]]:
     for number, line in enumerate(text.splitlines(), start=1):
         if words := line.partition("#")[0].split():
             yield number, words
+
+
+def _surplus(words: list[str]) -> str:
+    """What stands after a link and is neither numbers nor attributes in braces; "" where nothing does."""
+    rest = " ".join(words)
+    return "" if re.fullmatch(r"\{.*\}|[-+.\deE ]*", rest) else rest
 
 
 def _columns(text: str) -> list[tuple[int, list[str]]]:

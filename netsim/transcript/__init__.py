@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from netsim.shown import Shown
-from netsim.transcript.message import EVERYBODY, Capture, Door, Record, Selection, SelectionOptions, Values, contents
+from netsim.transcript.message import (
+    EVERYBODY,
+    Capture,
+    Door,
+    Message,
+    Record,
+    RowValues,
+    Selection,
+    SelectionOptions,
+    contents,
+)
 
 if TYPE_CHECKING:
     from netsim.transcript.stored import StreamedTranscript  # pyarrow takes its time to load
@@ -58,16 +68,24 @@ class Transcript(Shown):
         if self._records is None:
             if self._made is not None:
                 (self._captured, self._doors), self._made = self._made[0](), None
-            rows: list[Record] = []
+            rows, known = list[Record](), dict[int, RowValues]()
+
+            def named(message: Message) -> RowValues:
+                """Its values, once for all rows that carry it."""
+                found = known.get(id(message))
+                if found is None:
+                    found = known[id(message)] = RowValues(message.values)
+                return found
+
             for time, sender, receiver, packet in self._captured:
                 kind, number, sequence, attempt, size, message = contents(packet)
-                values: Values = {} if message is None else message.values
+                values = RowValues() if message is None else named(message)
                 rows.append(
                     Record(time, "link", "air", sender, receiver, kind, number, sequence, attempt, size, values)
                 )
             for time, event, receiver, m in self._doors:
                 rows.append(
-                    Record(time, "node", event, m.sender, receiver, m.kind, m.number, -1, 0, m.size, m.values)
+                    Record(time, "node", event, m.sender, receiver, m.kind, m.number, -1, 0, m.size, named(m))
                 )
             self._records = tuple(sorted(rows, key=attrgetter("time")))
             self._captured = self._doors = ()
@@ -147,8 +165,7 @@ class Transcript(Shown):
         """The same packets with one replica's values; what lies on disk stays there."""
         if self._stored is not None:
             return Transcript.stored(self._stored.replica(index))
-        one = slice(index, index + 1)
-        rows = [r._replace(values={name: v[one] for name, v in r.values.items()}) for r in self.records]
+        rows = [row._replace(values=RowValues.of_replica(index, row.values)) for row in self.records]
         return Transcript(rows, 1)
 
     def write(self, path: Path) -> None:

@@ -5,7 +5,8 @@ value that is no vector of the scenario, of a message that is there twice. All s
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Literal, NamedTuple
@@ -13,6 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from netsim.adversary import PublicKnowledge
+from netsim.arrays import Array
 from netsim.errors import ScenarioError, together
 from netsim.transcript.message import EVERYBODY, Record
 
@@ -159,7 +161,40 @@ class ForeignRows:
                 yield self.mistake(place, "time", row.time, why, _IN_ORDER)
 
     def _contradictions(self) -> Iterator[ScenarioError]:
-        """Messages that are there twice, and copies of one exchange with other values."""
+        """Messages that are there twice, and copies of one exchange with other values.
+
+        Where messages were counted, a row that is there twice moves the count of all after it, and is the mistake.
+        """
+        found = list(self._clashes())
+        repeated = self.repeated({sender for sender, _ in found})
+        for sender, mistake in found:
+            if sender not in repeated:
+                yield mistake
+        for mistakes in repeated.values():
+            yield from mistakes
+
+    def repeated(self, senders: Collection[int]) -> dict[int, list[ScenarioError]]:
+        """Rows of these senders that are another row again, where messages were counted and a link has more rows than
+        others of the sender's."""
+        if not self.counted:
+            return {}
+        every = zip(self.places, self.records, strict=True)
+        rows = [one for one in every if one[1].sender in senders and one[1].kind == "exchange"]
+        counts = Counter((row.sender, row.receiver) for _, row in rows)
+        seen, found = dict[tuple[object, ...], int](), dict[int, list[ScenarioError]]()
+        for place, row in sorted(rows, key=itemgetter(0)):
+            values = tuple((name, value.tobytes()) for name, value in sorted(row.values.items()))
+            first = seen.setdefault((row[:6], values) if self.timed else (row[1:6], values), place)
+            fewest = min(count for (sender, _), count in counts.items() if sender == row.sender)
+            if first != place and counts[row.sender, row.receiver] > fewest:
+                to = self.names[row.receiver] if self.names else row.receiver
+                why = f"{self.line_of(first)} is the same message of {self._who(row.sender)} to it"
+                allowed = "a message once; a column `number`, where it is sent again"
+                found.setdefault(row.sender, []).append(self.mistake(place, "receiver", to, why, allowed))
+        return found
+
+    def _clashes(self) -> Iterator[tuple[int, ScenarioError]]:
+        """The same by the numbers of messages, each with its sender."""
         seen: dict[tuple[object, ...], int] = {}
         copies: dict[tuple[int, int], tuple[int, Record]] = {}
         for place, row in sorted(zip(self.places, self.records, strict=True), key=itemgetter(0)):
@@ -170,23 +205,28 @@ class ForeignRows:
                 what = f"{row.kind} {row.number} of {self._who(row.sender)}"
                 why = f"{what} to the same agent is in {self.line_of(first)}, too"
                 allowed = "a message once; a column `attempt`, where it is sent again"
-                yield self.mistake(place, "number", row.number, why, allowed)
+                yield row.sender, self.mistake(place, "number", row.number, why, allowed)
             elif row.kind == "exchange" and row.values:
                 first, other = copies.setdefault((row.sender, row.number), (place, row))
-                yield from self._apart(place, row, first, other)
+                yield from ((row.sender, one) for one in self._apart(place, row, first, other))
 
     def _apart(self, place: int, row: Record, first: int, other: Record) -> Iterator[ScenarioError]:
         what = f"both are of exchange {row.number} of {self._who(row.sender)}"
         for name in sorted(row.values.keys() | other.values.keys()):
             value, before = row.values.get(name), other.values.get(name)
             if value is None or before is None or not np.array_equal(value, before):
-                given, there = None if value is None else value.tolist(), self.line_of(first)
+                given, there = None if value is None else shown(value), self.line_of(first)
                 why = f"other values than in {there}: {what}"
                 if value is None or before is None:
                     why = f"missing: {there} has it, and {what}" if value is None else f"{there} has none: {what}"
                 allowed = "the same to every neighbor; a column `number`, where rows are missing or in another order"
                 yield self.mistake(place, name, given, why, allowed)
                 return
+
+
+def shown(value: Array) -> object:
+    """A vector as a list, or one for each replica where there are several."""
+    return (value[0] if len(value) == 1 else value).tolist()
 
 
 def _kind(row: Record) -> _Wrong | None:
@@ -199,7 +239,7 @@ def _kind(row: Record) -> _Wrong | None:
         return _Wrong("number", row.number, "no count of messages", ">= 0") if row.number < 0 else None
     if row.values:
         why = f"a message of kind {row.kind!r} shows no values"
-        return _Wrong(min(row.values), row.values[min(row.values)].tolist(), why, "none")
+        return _Wrong(min(row.values), shown(row.values[min(row.values)]), why, "none")
     return None
 
 
@@ -207,9 +247,8 @@ def _values(row: Record, dimension: int) -> Iterator[_Wrong]:
     """Values that are no vectors of the scenario, or not finite: no agent can send such."""
     for name, value in row.values.items():
         if value.shape[-1] != dimension:
-            given = value[0].tolist() if len(value) == 1 else value.tolist()
             why = f"a vector of {value.shape[-1]:,}"
-            yield _Wrong(name, given, why, f"{dimension:,} numbers, the dimension of the scenario")
+            yield _Wrong(name, shown(value), why, f"{dimension:,} numbers, the dimension of the scenario")
         elif not (finite := np.isfinite(value)).all():
             replica, k = np.argwhere(~finite)[0]
             where = f"coordinate {k}" + f" of replica {replica}" * (len(value) > 1)

@@ -20,7 +20,7 @@ import numpy as np
 
 from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array, unknown
-from netsim.errors import NetsimError, ScenarioError, TranscriptError, meant
+from netsim.errors import NetsimError, ScenarioError, TranscriptError, did_you_mean, meant, near
 from netsim.files import MOST_BYTES, parse_json, read_text
 from netsim.readers.deployed.capture import rebuilt
 from netsim.transcript import pcapng
@@ -28,6 +28,8 @@ from netsim.transcript.foreign import ForeignRows, raise_all
 from netsim.transcript.frames import HEAD, KINDS
 from netsim.transcript.message import COLUMNS, EVERYBODY, HEADER_BYTES, LARGEST, LEAST, WORDS, Record, Values
 
+_LISTED = f"{', '.join(COLUMNS)}, or a value that the algorithm sends"
+"""Names that `--column` takes."""
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".pcapng")
 """Names of files that `read` takes."""
 _DEFAULTS = {"place": "link", "event": "air", "kind": "exchange", "sequence": -1, "attempt": 0}
@@ -203,7 +205,11 @@ class _Reader:
                 raise unknown(f"--column {name}", column, list(row))
             if (first := next(other for other, one in self.columns.items() if one == column)) != name:
                 raise ScenarioError(f"--column {name}", column, f"the column of {first}, too", "a column of its own")
-        if all(self.columns.get(name, name) not in row for name in ("sender", "receiver")):
+        lacking = [name for name in ("sender", "receiver") if self.columns.get(name, name) not in row]
+        for name in (one for one in self.columns if one not in COLUMNS):
+            if slip := did_you_mean(near(name, lacking, 1)):
+                raise ScenarioError(f"--column {name}", self.columns[name], f"no name of a column{slip}", _LISTED)
+        if len(lacking) == 2:
             why = "no sender, no receiver: a row of a transcript is a message (records are a scenario's problem.data)"
             allowed = "--column sender=COLUMN --column receiver=COLUMN, and a column for each value that is sent"
             raise ScenarioError("columns", ", ".join(row), why, allowed, str(self.path), 1)

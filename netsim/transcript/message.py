@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from netsim.arguments import expect
 from netsim.arrays import Array
-from netsim.errors import ScenarioError, meant
+from netsim.errors import ScenarioError, TranscriptError, meant
 
 HEADER_BYTES = 20
 """Sender, receiver, kind, number and length: 4 bytes each."""
@@ -25,6 +25,21 @@ FLOAT_BYTES = 8
 
 Kind = Literal["exchange", "direct", "ack", "sealed"]
 Values = dict[str, Array]
+
+
+class RowValues(dict[str, Array]):
+    """Values of a row by name. You get a `TranscriptError` for a name that its message has not, with those it has."""
+
+    @classmethod
+    def of_replica(cls, index: int, values: Values) -> "RowValues":
+        """One replica's alone."""
+        return cls({name: value[index : index + 1] for name, value in values.items()})
+
+    def __missing__(self, name: str) -> Array:
+        has = f"it has {', '.join(map(repr, self))}" if self else "it has no values"
+        raise TranscriptError(f"values[{name!r}]: the message has none of this name{meant(name, self)} ({has})")
+
+
 Column = NDArray[Any]
 Words = str | Collection[str] | None
 Numbers = int | Collection[int] | None

@@ -45,6 +45,7 @@ from netsim.transcript.message import (
     LEAST,
     WORDS,
     Record,
+    RowValues,
     Selection,
     SelectionOptions,
     Values,
@@ -276,7 +277,7 @@ class StreamedTranscript:
             values: list[Values] = part["values"].tolist()
             # a message that several rows carry is cut once
             known = {id(value): value for value in values}
-            cut = {key: {name: array[index : index + 1] for name, array in v.items()} for key, v in known.items()}
+            cut = {key: RowValues.of_replica(index, value) for key, value in known.items()}
             yield part | {"values": _objects([cut[id(value)] for value in values])}
 
 
@@ -452,7 +453,7 @@ class _ParquetFile:
                     yield found | ({"values": self._values(batch.take(pa.array(chosen)))} if values else {})
 
     def _values(self, batch: Any) -> Column:
-        values: list[Values] = [{} for _ in range(batch.num_rows)]
+        values: list[Values] = [RowValues() for _ in range(batch.num_rows)]
         for field in self.fields:
             column = batch[f"value.{field}"]
             starts = column.offsets.to_numpy()

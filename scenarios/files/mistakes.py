@@ -177,7 +177,9 @@ class _Mistakes:
                 return f"unknown field; did you mean {', or '.join(ways)}?", allowed
             beside = [one for form in forms for one in form]
             inner = "" if _near(name, beside) and SAID.get(name) not in beside else _alone_inside(name, value, models)
-            inner = inner or self._only_missing(keys, models)
+            inner = (
+                inner or self._only_missing(keys, models) or _after_a_comma(name, value, _at(self.tree, keys[:-1]))
+            )
             lists = [key for key, entries in self.tree.items() if isinstance(entries, list) and entries]
             return "unknown field" + (
                 inner or self._of_another(keys) or _near_text(name, forms, self.root, keys, lists)
@@ -557,6 +559,16 @@ def _constant(value: object, there: Mapping[str, Any]) -> str:
     """A question that offers the number of a constant, which stands alone."""
     numbers = [one for one in there.values() if isinstance(one, int | float)]
     return f"; did you mean {numbers[0]} alone?" if value == "constant" and len(numbers) == 1 else ""
+
+
+def _after_a_comma(name: str, value: object, there: Mapping[str, Any]) -> str:
+    """A question that offers the number with a point, of which a comma in braces has made the decimals a field."""
+    fields = list(there)
+    before = dict(zip(fields[1:], fields, strict=False)).get(name)
+    whole = None if before is None else there[before]
+    if value is not None or not name.isdecimal() or not isinstance(whole, int) or isinstance(whole, bool):
+        return ""
+    return f"; did you mean {before}: {whole}.{name}, with a decimal point?"
 
 
 def _nested(keys: Sequence[Key], value: Any) -> str:

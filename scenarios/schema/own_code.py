@@ -7,6 +7,7 @@ import ast
 import hashlib
 import importlib
 import inspect
+import re
 import sys
 import sysconfig
 import traceback
@@ -25,7 +26,7 @@ from netsim.algorithms import Algorithm
 from netsim.algorithms.names import check_names
 from netsim.errors import ScenarioError, meant, near
 from netsim.files import check_regular
-from netsim.own import not_imported
+from netsim.own import field_line, not_imported, syntax
 from scenarios.files import CODE_LISTENERS
 
 OURS = ("netsim", "attacks", "scenarios")
@@ -210,8 +211,8 @@ def _from_file(place: str, file: Path) -> ModuleType:
     try:
         compile(text, str(file), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None) or 1
-        raise ScenarioError(FIELD, place, f"no Python: {error}", "", str(file), line) from None
+        line, (why, allowed) = getattr(error, "lineno", None) or 1, syntax(error, text)
+        raise ScenarioError(FIELD, place, f"no Python: {why}", allowed, str(file), line) from None
     found = sources(file.absolute(), text)
     _forget(found)
     return _run(place, _Texts(file.absolute(), _digest(found), found))
@@ -332,12 +333,21 @@ def _does_not_run(place: str, error: BaseException, file: str | None = None) -> 
     """With the last line of the file that was reached, or else with the last line of all."""
     reached = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in reached if frame.filename == file] or list(reached)
-    at = f" (line {own[-1].lineno} of {Path(own[-1].filename).name})" if own else ""
-    allowed = "@dataclass(frozen=True) above the class" if "non-frozen" in str(error) else ""
+    line = own[-1].lineno or 1 if own else 1
+    why, allowed, question = f"{type(error).__name__}: {error}", "", ""
+    if "non-frozen" in why:
+        allowed = "@dataclass(frozen=True) above the class"
+    if own and (mutable := re.search(r"mutable default .* for field (\w+)", why)):
+        line = field_line(Path(own[-1].filename).read_bytes(), mutable[1], line)
+        kind = re.search(r"default (?:<class ')?(\w+)", why)
+        allowed = f"a tuple, or field(default_factory={kind[1] if kind else 'list'}) of dataclasses"
     if isinstance(error, NameError) and error.__traceback__ is not None:
         *_, (last, _line) = traceback.walk_tb(error.__traceback__)
-        allowed = not_imported(error, last.f_globals).removeprefix("did you mean ").rstrip("?")
-    return ScenarioError(FIELD, place, f"cannot be imported: {type(error).__name__}: {error}{at}", allowed)
+        hint = not_imported(error, last.f_globals)
+        allowed = hint.removeprefix("did you mean ").rstrip("?") if "missing" not in hint else ""
+        question = f"; {hint}" if hint and not allowed else ""
+    at = f" (line {line} of {Path(own[-1].filename).name})" if own else ""
+    return ScenarioError(FIELD, place, f"cannot be imported: {why}{at}{question}", allowed)
 
 
 def _reachable(folder: Path) -> None:

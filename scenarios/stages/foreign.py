@@ -20,7 +20,7 @@ from netsim.mechanisms import Gaussian, Mechanism
 from netsim.node import Coins, Exchange
 from netsim.readers.deployed.capture import at_door
 from netsim.simulation import Simulation
-from netsim.transcript.foreign import ForeignRows, raise_all
+from netsim.transcript.foreign import ForeignRows, raise_all, shown
 from netsim.transcript.imported import ENDINGS, read
 from netsim.transcript.message import EVERYBODY, Kind, Message, Record, Values, as_sent
 from netsim.transcript.stored import StreamedTranscript
@@ -175,7 +175,10 @@ def _check_messages(found: ForeignRows, simulation: Simulation, columns: dict[st
         if sends is not None and sends != row.values.keys():
             raise _other_names(found, sorted(sends), tuple(row.values), columns)
         raise_all(_other_kinds(found, outlines))
-    raise_all(_mistakes(found, outlines))
+    wrong = list(_mistakes(found, outlines))
+    if wrong:  # a row too many, where it is another one again
+        raise_all(one for mistakes in found.repeated(outlines.keys()).values() for one in mistakes)
+    raise_all(wrong)
 
 
 def _other_kinds(found: ForeignRows, outlines: dict[int, _Outline]) -> Iterator[ScenarioError]:
@@ -205,7 +208,7 @@ def _mistakes(found: ForeignRows, outlines: dict[int, _Outline]) -> Iterator[Sce
         elif sends is not None and sends != row.values.keys():
             lacking = sorted(sends - row.values.keys())
             name = lacking[0] if lacking else min(row.values.keys() - sends)
-            given = None if lacking else row.values[name].tolist()
+            given = None if lacking else shown(row.values[name])
             why = f"{'missing: ' * bool(lacking)}the algorithm sends {_listed(sorted(sends))} in {which}"
             yield found.mistake(place, name, given, why, f"{_listed(sorted(sends))}, and no other value")
 

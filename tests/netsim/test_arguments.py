@@ -290,7 +290,7 @@ def test_what_is_missing_is_said_as_python_says_it():
         ring()
 
 
-SKETCHED = {"ActiveAdversary", "Adjacency", "Algorithm", "Objective"}
+SKETCHED = {"ActiveAdversary", "Adjacency", "Algorithm", "Objective", "Truth"}
 """What has an example with names of the reader's own, or words."""
 
 

@@ -52,6 +52,11 @@ def test_so_do_those_inside_others(value):
     assert "np." not in str(ScenarioError("field", value, f"{value!r} is wrong", "less"))
 
 
+def test_a_path_of_code_is_in_the_place_of_a_mistake_and_not_its_value_too():
+    assert str(ScenarioError("path", "own.py", "no Python", "", "own.py", 3)) == "own.py:3: path: no Python"
+    assert str(ScenarioError("extends", "a.yaml", "odd", "", "a.yaml", 3)) == "a.yaml:3: extends = 'a.yaml': odd"
+
+
 class Nothing:
     pass
 

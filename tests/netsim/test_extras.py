@@ -1,5 +1,7 @@
 """How an extra is installed, said in one way."""
 
+import runpy
+import sys
 import tomllib
 from pathlib import Path
 
@@ -20,5 +22,14 @@ def test_an_extra_is_there_and_said_for_a_clone_too(extra):
 
 def test_no_message_says_it_in_another_way():
     files = [file for part in ("netsim", "attacks", "scenarios") for file in (ROOT / part).rglob("*.py")]
-    said = [file.name for file in files if "netsim-lab[" in file.read_text(encoding="utf-8")]
+    said = [file.name for file in files if 'install "netsim-lab' in file.read_text(encoding="utf-8")]
     assert said == ["errors.py"]
+
+
+def test_a_python_in_which_it_is_not_installed_says_how_it_is(monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
+    with pytest.raises(
+        SystemExit, match=r"netsim: not installed for .*: pip install -e \"\.\" in a clone of netsim, or pip "
+    ):
+        runpy.run_module("netsim", run_name="__main__")

@@ -6,6 +6,7 @@ import gzip
 import io
 import lzma
 import math
+import re
 import tarfile
 import zipfile
 import zlib
@@ -393,8 +394,16 @@ def finite(text: str, what: str) -> float:
     if text.strip().lower() in _MISSING or (value is not None and math.isnan(value)):
         raise ValueError(f"{what} is missing ({text!r})")
     if value is None or math.isinf(value):
-        raise ValueError(f"{what}: {text!r} is no {'' if value is None else 'finite '}number")
+        raise ValueError(f"{what}: {text!r} is no {'' if value is None else 'finite '}number{decimal_comma(text)}")
     return value
+
+
+def decimal_comma(text: str) -> str:
+    """A question that offers the number with a point of a text with a comma before its decimals; else ""."""
+    written = text.strip()
+    grouped = re.fullmatch(r"[-+]?[1-9]\d{0,2},\d{3}", written)  # 1,000 may be a thousand
+    comma = not grouped and re.fullmatch(r"[-+]?\d+,\d+([eE][-+]?\d+)?", written)
+    return f"; did you mean {written.replace(',', '.')}, with a decimal point?" if comma else ""
 
 
 _MISSING = ("", "?", "na", "n/a", "null", "none")

@@ -93,7 +93,7 @@ def drawn(build, draw, *sizes, seeds=4):
 
 
 FAMILIES = [
-    (from_edges(4, [(3, 0), (0, 1), (2, 0), (1, 0)]), nx.star_graph(3)), (ring(3), nx.cycle_graph(3)),
+    (from_edges(4, [(3, 0), (0, 1), (2, 0)]), nx.star_graph(3)), (ring(3), nx.cycle_graph(3)),
     (ring(8), nx.cycle_graph(8)), (complete(2), nx.complete_graph(2)), (complete(7), nx.complete_graph(7)),
     (path(2), nx.path_graph(2)), (path(9), nx.path_graph(9)), (star(2), nx.star_graph(1)),
     (star(6), nx.star_graph(5)), (grid(3, 4), numbered(nx.grid_2d_graph(3, 4))), (grid(5, 1), nx.path_graph(5)),
@@ -243,6 +243,7 @@ def test_a_path_is_relative_to_the_working_directory(tmp_path, monkeypatch):
         ("g.edges", "a b\nc\n", "path", "line 2: 'c' is no link"),
         ("g.csv", "a,b\n\nb,\n", "path", "line 3: 'b,' is no link"),
         ("g.edges", "a b\nc d\n", "topology", "2 components, {a, b} | {c, d}"),
+        ("g.edges", "a b 0.5\nb c {'w': 2}\nc x y z\n", "path", "line 3: 'y z' after the two names of a link"),
         ("g.edges", "a b\nb b\n", "path", "line 2: 'b' twice: an agent is not its own neighbor"),
         ("g.edges", "", "path", "has no link"),
         ("g.graph", "a b\n", "format", "does not say what it is"),
@@ -460,7 +461,9 @@ def test_long_components_are_cut_short():
         (lambda: star(1), "agents"), (lambda: from_edges(1, []), "agents"),
         (lambda: erdos_renyi(5, 0.0), "probability"), (lambda: erdos_renyi(5, 1.5), "probability"),
         (lambda: random_geometric(5, 0.0), "radius"), (lambda: from_edges(3, [(0, 1), (1, 3)]), "edges[1]"),
-        (lambda: from_edges(3, [(0, 1), (1, -1)]), "edges[1]"), (lambda: from_edges(2, [(0, 1), (1, 1)]), "graph"),
+        (lambda: from_edges(3, [(0, 1), (1, -1)]), "edges[1]"),
+        (lambda: from_edges(3, [(0, 1), (1, 2), (1, 0)]), "edges[2]"),
+        (lambda: from_edges(2, [(0, 1), (1, 1)]), "graph"),
         (lambda: from_edges(3, [(0, 1, 1), (2, 0, 1)]), "edges"),
         (lambda: from_edges(3, [(0, 1), (1, 2, 1)]), "edges"),
         (lambda: from_edges(3, np.array([0, 1, 1, 2])), "edges"), (lambda: Topology(nx.Graph([(1, 2)])), "graph"),

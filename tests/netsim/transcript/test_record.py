@@ -17,6 +17,7 @@ from netsim.simulation import Simulation
 from netsim.topology import ring
 from netsim.transcript import Transcript
 from netsim.transcript.message import ACK_BYTES, COLUMNS, EVERYBODY, Segment
+from netsim.transcript.stored import StreamedTranscript
 from tests.netsim.transcript.test_stored import message
 from tests.worlds import regression_problem
 
@@ -95,6 +96,18 @@ def test_a_node_row_belongs_to_the_door_it_passed(lossy, walk):
 def test_where_no_tap_sat_is_an_error(lossy):
     with pytest.raises(TranscriptError, match="agent 3"):
         lossy.views[0].at_node(3)
+
+
+def test_a_value_that_its_message_has_not_is_said_with_those_that_it_has(lossy, tmp_path):
+    """In memory and on disk, of all replicas or of one."""
+    kept = lossy.views[0].transcript
+    kept.write(tmp_path / "rows.parquet")
+    on_disk = StreamedTranscript.open(tmp_path / "rows.parquet")
+    for rows in (kept, kept.replica(1), on_disk, on_disk.replica(1)):
+        row = next(one for one in rows if one.kind == "exchange")
+        with pytest.raises(TranscriptError, match=r"values\['xx'\]: the message has none .*'x'\?.*it has 'x'\)"):
+            row.values["xx"]
+        assert row.values.get("xx") is None
 
 
 def test_one_replica_of_a_transcript(lossy):

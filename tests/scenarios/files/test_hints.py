@@ -29,6 +29,7 @@ def delayed(law):
         (GOOD, "adversary.loss=0.1", "did you mean 'capture_loss'?"),
         (ONE, "algorithms[0].clip=1.0", "wrong type: a number; did you mean {bound: 1.0}?"),
         (ONE, "algorithms[0].rounds=.inf", "wrong type: no finite number"),
+        (delayed("{kind: uniform, low: 0,01, high: 0.03}"), None, "; did you mean low: 0.01, with a decimal point?"),
         (GOOD.replace("loss: 0.1", "loss: 0,02"), None, "did you mean 0.02, with a decimal point?"),
         (GOOD.replace(DELAY, "10ms"), None, "in seconds; did you mean {kind: constant, seconds: 0.01}?"),
         (ONE, "topology.kind=graphml", "unknown kind; did you mean {kind: file, path: …}?"),

@@ -150,6 +150,30 @@ def test_a_table_of_few_rows_says_so(home, rows, status, said):
     assert "0 gradients" not in done.output
 
 
+@pytest.mark.parametrize("which", [0, 3, -1])
+def test_a_row_that_is_there_twice_is_said_and_not_those_after_it(home, which):
+    path, columns = written(home, "again.csv")
+    head, *lines = [line.partition(",")[2] for line in path.read_text().splitlines()]
+    which %= len(lines)
+    path.write_text("\n".join([head, *lines[: which + 1], *lines[which:]]))
+    done = cli("attack", path, "--scenario", home / "home.yaml", *columns[2:], ends=2)
+    assert f"again.csv:{which + 3}: column 'dst' = " in done.output
+    assert f"line {which + 2} is the same message of agent " in " ".join(done.output.split())
+    assert done.output.count("again.csv:") == 1
+
+
+SLIPS = {"sender": "sendr", "receiver": "reciever"}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_the_misspelt_name_of_a_column_is_said(home, name):
+    path, columns = written(home, "slip.csv")
+    slip = [one.replace(f"{name}=", f"{SLIPS[name]}=") for one in columns]
+    done = cli("attack", path, "--scenario", home / "home.yaml", *slip, ends=2)
+    assert SLIPS[name] in done.output
+    assert f"did you mean '{name}'?" in " ".join(done.output.split())
+
+
 NAMES = {
     "of a column": ("y=g", "--column = 'y=g': the algorithm sends 'x', the file has 'y'; allowed: --column x=g"),
     "of none": ("", "the algorithm sends 'x', the file has 'g'; allowed: --column x=g"),

@@ -169,6 +169,8 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
     [
         (TABLE, "line 1: the label: 'height,' is no number"),
         ("1 1:2\ncat 1:2\n", "line 2: the label: 'cat' is no number"),
+        ("1 1:-0,5\n", "line 1, index 1: '-0,5' is no number; did you mean -0.5, with a decimal point?"),
+        ("1 1:1,000\n", "line 1, index 1: '1,000' is no number)"),
         ("1 1:2\n\n-1 0:2\n", "line 3: 0:2: indices start at 1"),
         ("1 2:1 1:3\n", "line 1: 1:3: indices rise, and 2 is before it"),
         ("1 1:2 # kept\n-1 1:nan\n", "line 2, index 1 is missing"), ("1 1:2\n-1 1:\n", "line 2, index 1 is missing"),
