@@ -153,6 +153,15 @@ MISTAKES = {
         "check tiny.yaml -o links/loss=0.2", 2,
         "no setting; did you mean 'links.loss=0.2'?; allow",
     ),
+    "a bracket that is not closed": (
+        "check tiny.yaml -o algorithms[0.rounds=7", 2,
+        "-o algorithms[0.rounds = 7: no path of a field; did you mean 'algorithms[0].rounds'?; allowed: such as topo",
+    ),
+    "no dot after an entry": ("check tiny.yaml -o algorithms[0]rounds=7", 2, "did you mean 'algorithms[0].rounds'?"),
+    "brackets the wrong way round": ("check tiny.yaml -o algorithms]0[.rounds=3", 2, "mean 'algorithms[0].rounds'?"),
+    "two dots": ("check tiny.yaml -o links..loss=0.1", 2, "-o links..loss = 0.1: no path of a field; did you mean 'li"),
+    "a dot at the end": ("check tiny.yaml -o links.loss.=0.1", 2, "did you mean 'links.loss'?"),
+    "two dots in a sweep": ("sweep dots.yaml", 2, "links..loss = 0.1: no path of a field; did you mean 'links.loss'?"),
     "a field of the whole in a part": (
         "check tiny.yaml -o audit.seed=3", 2, "unknown field; did you mean seed, at the top of the file?; allowed: "
     ),
@@ -544,6 +553,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     drawn = "{links.loss: {law: uniform, low: 0.5, high: 0.1}}"
     Path("swapped.yaml").write_text(f"scenario: tiny.yaml\nrandom: {drawn}\n")
     Path("no_law.yaml").write_text("scenario: tiny.yaml\nrandom: {links.loss: {low: 0, high: 0.1}}\n")
+    Path("dots.yaml").write_text("scenario: tiny.yaml\ngrid: {links..loss: [0.1, 0.2]}\n")
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("of_none.yaml").write_text("grid: {replicas: [1, 2]}\nscenario: tny.yaml\n")
     Path("of_many.yaml").write_text("scenario: several.yaml\ngrid: {links.loss: [0.1, 0.2]}\n")
