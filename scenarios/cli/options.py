@@ -27,7 +27,7 @@ from netsim.files import path_of
 from netsim.memory import check_jobs, limited
 from scenarios.cli.narrow_help import NarrowHelp
 from scenarios.files.folders import MANIFEST
-from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, fail, prints_apart, problems, write_document
+from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, fail, prints_apart, problems, program, write_document
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -99,7 +99,8 @@ def _misused(error: Exception, ctx: Any) -> NoReturn:
     why = str(mistake.format_message())
     problems.say(f"[bold red]ScenarioError[/]: {markup.escape(why)}")
     command = ctx if getattr(error, "ctx", None) is None else mistake.ctx
-    problems.say(f"Its options and an example: {markup.escape(command.command_path)} --help")
+    called = command.command_path.removeprefix(command.find_root().command_path)
+    problems.say(f"Its options and an example: {markup.escape(program() + called)} --help")
     if ctx.meta.get("netsim.json"):
         one = {"file": None, "line": None, "field": field, "value": None, "problem": why, "allowed": ""}
         described = {"type": "ScenarioError", "message": why, "mistakes": [one]}

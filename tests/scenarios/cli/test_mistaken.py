@@ -159,9 +159,9 @@ MISTAKES = {
     ),
     "no dot after an entry": ("check tiny.yaml -o algorithms[0]rounds=7", 2, "did you mean 'algorithms[0].rounds'?"),
     "brackets the wrong way round": ("check tiny.yaml -o algorithms]0[.rounds=3", 2, "mean 'algorithms[0].rounds'?"),
-    "two dots": ("check tiny.yaml -o links..loss=0.1", 2, "-o links..loss = 0.1: no path of a field; did you mean 'li"),
+    "two dots": ("check tiny.yaml -o links..loss=0.1", 2, "-o links..loss = 0.1: no path of a field; did you m"),
     "a dot at the end": ("check tiny.yaml -o links.loss.=0.1", 2, "did you mean 'links.loss'?"),
-    "two dots in a sweep": ("sweep dots.yaml", 2, "links..loss = 0.1: no path of a field; did you mean 'links.loss'?"),
+    "two dots in a sweep": ("sweep dots.yaml", 2, "links..loss = 0.1: no path of a field; did you mean 'links."),
     "a field of the whole in a part": (
         "check tiny.yaml -o audit.seed=3", 2, "unknown field; did you mean seed, at the top of the file?; allowed: "
     ),
@@ -298,6 +298,13 @@ MISTAKES = {
         "allowed: a results folder, a transcript",
     ),
     "a whole number as a power of ten": ("audit mine.py --trials 1e3", 2, "Did you mean 1000?"),
+    "an algorithm of a name that has a comma": (
+        "attack ones.csv --scenario private-descent --algorithm plain-descnt", 2,
+        "--algorithm = 'plain-descnt': not in the scenario; did you mean 'plain-descent'?; allowed: plain-descent, p",
+    ),
+    "an algorithm that is not there to price": (
+        "views private-descent --algorithm noisy", 2, "--algorithm = 'noisy': not in the scenario; allowed: plain-des"
+    ),
     "an algorithm that is not there to attack": (
         "attack tiny.yaml --algorithm nosuch", 2, "ScenarioError: --algorithm = 'nosuch': not in the scenario; "
     ),
@@ -407,7 +414,7 @@ MISTAKES = {
     ),
     "a transcript of one of several": (
         "attack ones.csv --scenario private-descent", 2,
-        "ScenarioError: --algorithm: missing: whose transcript it is; allowed: plain descent, private descent, ",
+        "ScenarioError: --algorithm: missing: whose transcript it is; allowed: plain-descent, private-descent, ",
     ),
     "a folder of a name that is too long": (
         f"run tiny.yaml --out {'x' * 300}", 2, "no place of a file or folder (File name too long); allowed: another",
