@@ -23,6 +23,8 @@ WANTED = {
     "list": "a list",
     "model": "a mapping of fields",
     "dict": "a mapping of fields",
+    "dataclass": "a mapping of fields",
+    "tuple": "a list",
     "model_attributes": "a mapping of fields",
 }
 BOUNDS = {

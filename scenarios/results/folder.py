@@ -216,6 +216,8 @@ def _placed(manifest: Manifest) -> Scenario:
 
 
 def _text(path: Path) -> str:
+    if not path.is_file():
+        raise no_results(path.parent)
     try:
         return read_text(path)
     except (OSError, ValueError) as error:

@@ -350,9 +350,9 @@ MISTAKES = {
     "a word for a number": ("audit mine.py --epsilon two", 2, "'two' is no number"),
     "results that are cut off": (
         "report bad/cut", 2, "ScenarioError: bad/cut/results.json: not JSON: Expecting value: line 1 column 10 "
-        "(char 9); allowed: schema_version 2: the results.json of this version of netsim, or netsim run again\n",
+        "(char 9); allowed: the results.json that this version of netsim wrote, or netsim run again\n",
     ),
-    "results of nothing": ("report results/one", 2, "results/one/results.json: an empty file; allowed: schema_ver"),
+    "results of nothing": ("report results/one", 2, "results/one/results.json: an empty file; allowed: the result"),
     "results of a later version": (
         "compare bad/newer bad/newer", 2, "bad/newer/results.json: schema_version = 99: written by a newer netsim; al"
     ),
@@ -697,3 +697,6 @@ def test_finished_results_are_replaced_on_request_only(tmp_path, monkeypatch):
     status, output = run("-o", "seed=7", "--replace")
     assert status == 0, output
     assert results.read_bytes() != before
+    results.unlink()
+    for words in ("attack out", "audit out", "report out"):
+        cli(*words.split(), ends=2, output="folder = 'out': no results folder: it has no results.json; allowed: ")
