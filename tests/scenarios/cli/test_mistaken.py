@@ -274,7 +274,17 @@ MISTAKES = {
         "csv.yaml:2: problem.data.classes = null: column 'a' has 3 labels, which are 0.5, 1, 2; allowed: two of them",
     ),
     "data that are not there": (
-        "check csv.yaml -o problem.data.path=one.csv", 2, "-o problem.data.path = 'one.csv': no such file: /"
+        "check csv.yaml -o problem.data.path=one.csv", 2, "-o problem.data.path = 'one.csv': no such file in /"
+    ),
+    "data of a whole path that are not there": (
+        "check csv.yaml -o problem.data.path=/none/one.csv", 2, "path = '/none/one.csv': no such file; allowed: a fi"
+    ),
+    "code that is not there": ("audit nowhere.py", 2, "algorithm = 'nowhere.py': no such file in /"),
+    "code of a whole path that is not there": (
+        "audit /none/none.py", 2, "algorithm = '/none/none.py': no such file; allowed: FILE.py:CLASS",
+    ),
+    "a scenario's code of a whole path that is not there": (
+        'check tiny.yaml -o algorithms[0]={"kind":"python","path":"/none/none.py:A"}', 2, "no such file; allowed: FI",
     ),
     "records for a transcript": (
         "attack ones.csv --scenario tiny.yaml", 2,
