@@ -232,6 +232,7 @@ MISTAKES = {
         "audit less", 2,
         "WHAT = 'less': no such file or folder, and no shipped scenario of this name; allowed: FILE.py:CLASS, a",
     ),
+    "a page of text for a scenario": ("check page.md", 2, "'page.md': is a page of text, no scenario; allowed: a YA"),
     "code for a scenario": (
         "run mine.py", 2, "'mine.py': is code, no scenario; allowed: a YAML file; `netsim audit mine.py:CLASS` audits"
     ),
@@ -570,6 +571,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     drawn = "{links.loss: {law: uniform, low: 0.5, high: 0.1}}"
     Path("swapped.yaml").write_text(f"scenario: tiny.yaml\nrandom: {drawn}\n")
     Path("no_law.yaml").write_text("scenario: tiny.yaml\nrandom: {links.loss: {low: 0, high: 0.1}}\n")
+    Path("page.md").write_text("# A page\n")
     Path("dots.yaml").write_text("scenario: tiny.yaml\ngrid: {links..loss: [0.1, 0.2]}\n")
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("of_none.yaml").write_text("grid: {replicas: [1, 2]}\nscenario: tny.yaml\n")
