@@ -67,11 +67,19 @@ def _ways(path: Path) -> str:
     return "another name" if file is None else f"a place in a folder: {file} is a file"
 
 
+def no_such_file(path: str | Path) -> str:
+    """That there is no such file; of a relative path where it was looked for."""
+    whole = Path(path).expanduser()
+    if Path(path).is_absolute():
+        return "no such file"
+    return f"no such file: {whole}" if whole.is_absolute() else f"no such file in {Path.cwd()}"
+
+
 def unreadable(path: str | Path, error: OSError | ValueError) -> ScenarioError:
     """The error of a field `path` whose file cannot be read: where it was looked for."""
     why = f"cannot be read ({getattr(error, 'strerror', None) or error})"
     if isinstance(error, FileNotFoundError):
-        why = f"no such file: {Path(path).expanduser().absolute()}"
+        why = no_such_file(path)
     return ScenarioError(
         "path", str(path), why, "a file; a relative path in a scenario starts at the scenario's file"
     )

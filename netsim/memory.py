@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, did_you_mean
 
 try:
     import resource
@@ -85,7 +85,9 @@ def limited(text: str | None) -> Generator[None]:
     `MemoryError` beyond it, before the machine is full."""
     before = os.environ.get(VARIABLE)
     if text is not None and parsed(text) < LEAST:
-        raise ScenarioError("--memory", text, "less than Python and its libraries take", f"{shown(LEAST)} or more")
+        hint = did_you_mean([f"{text}GB"] if text.isdigit() and len(text) <= len("1000") else [])
+        why = f"less than Python and its libraries take{hint}"
+        raise ScenarioError("--memory", text, why, f"{shown(LEAST)} or more")
     if text is not None:
         os.environ[VARIABLE] = str(parsed(text))
     former = None if resource is None else resource.getrlimit(resource.RLIMIT_DATA)

@@ -202,12 +202,14 @@ def how_far(done: float, total: float | None) -> str:
 
 
 class Progress(Protocol):
-    """Receiver of how far the run is: `begin` a stage of `total` steps, `advance` by some, what else to `say`, and
-    what is being done within the stage at this moment, a line each (`doing`)."""
+    """Receiver of how far the run is: `begin` a stage of `total` steps, `advance` by some, that it was `broken` off,
+    what else to `say`, and what is being done within the stage at this moment, a line each (`doing`)."""
 
     def begin(self, stage: str, total: int) -> None: ...
 
     def advance(self, steps: int) -> None: ...
+
+    def broken(self) -> None: ...
 
     def say(self, sentence: str) -> None: ...
 
@@ -221,6 +223,9 @@ class Silent:
         pass
 
     def advance(self, steps: int) -> None:
+        pass
+
+    def broken(self) -> None:
         pass
 
     def say(self, sentence: str) -> None:
@@ -241,6 +246,9 @@ class PassedOn:
 
     def advance(self, steps: int) -> None:
         self.progress.advance(steps)
+
+    def broken(self) -> None:
+        self.progress.broken()
 
     def say(self, sentence: str) -> None:
         self.progress.say(sentence)

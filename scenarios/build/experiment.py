@@ -8,7 +8,7 @@ import numpy as np
 
 from attacks.audit.pair import Pair
 from netsim.claims import SYMBOLS, Adjacency
-from netsim.errors import NetsimError, ScenarioError, together
+from netsim.errors import NetsimError, ScenarioError, together, written
 from netsim.memory import check_memory
 from netsim.metrics import OWN_GRADIENTS, Measures
 from netsim.network.laws import DelayLaw
@@ -143,7 +143,7 @@ class Experiment:
         """The algorithm of this name. You get a `ScenarioError` where there is none."""
         named = {one.spec.name: one for one in self.subjects}
         if name not in named:
-            raise ScenarioError("algorithm", name, "not in the scenario", ", ".join(named))
+            raise ScenarioError("algorithm", name, "not in the scenario", ", ".join(map(written, named)))
         return named[name]
 
 

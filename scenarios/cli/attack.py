@@ -240,7 +240,7 @@ class _Order:
 
     def _file(self, file: Path, specs: "Sequence[RebuildModel]") -> "AttackReport":
         from scenarios.build.experiment import Experiment
-        from scenarios.results.header import slug
+        from scenarios.results.header import chosen, slugs
         from scenarios.schema.load import load_scenario
 
         if self.scenario is None:
@@ -251,14 +251,14 @@ class _Order:
             experiment = Experiment.of(located.scenario)
         except ScenarioError as error:
             raise located.locate(error) from None
-        names = {one.spec.name: one for one in experiment.subjects}
-        wanted = {name for name in names if self.algorithm in (None, name, slug(name, ()))}
-        if len(wanted) != 1:
+        names = slugs(one.spec.name for one in experiment.subjects)
+        if self.algorithm is None and len(names) == 1:
+            wanted = next(iter(names))
+        else:
             why = "missing: whose transcript it is" if self.algorithm is None else "not in the scenario"
-            raise ScenarioError("--algorithm", self.algorithm, why, ", ".join(names))
-        name = wanted.pop()
-        file = self._imported(file, names[name])
-        return self._attack(experiment, names[name], slug(name, ()), file, None, specs)
+            wanted = chosen(self.algorithm, names, why)
+        subject = experiment.subject(names[wanted])
+        return self._attack(experiment, subject, wanted, self._imported(file, subject), None, specs)
 
     def _imported(self, file: Path, subject: "Subject") -> Path:
         """A transcript from elsewhere, checked; a file of another format is written as one."""
@@ -313,7 +313,7 @@ class _Order:
     def _check_named(self, located: "Located") -> None:
         """A `ScenarioError` for an algorithm, a variant or an attack that the scenario has not, before it is run."""
         from scenarios.files.library import no_variant
-        from scenarios.results.header import slug
+        from scenarios.results.header import chosen, slugs
         from scenarios.schema.load import expanded
 
         variants = {one.name: one.located.scenario for one in expanded(located)}
@@ -321,9 +321,8 @@ class _Order:
             raise no_variant(self.variant, [*variants])
         for scenario in variants.values() or [located.scenario]:
             self._check_property(scenario)
-            names = {one.name: slug(one.name, ()) for one in scenario.algorithms}
-            if self.algorithm is not None and self.algorithm not in {*names, *names.values()}:
-                raise ScenarioError("--algorithm", self.algorithm, "not in the scenario", ", ".join(names.values()))
+            if self.algorithm is not None:
+                chosen(self.algorithm, slugs(one.name for one in scenario.algorithms))
 
     def _check_property(self, scenario: "ScenarioModel") -> None:
         if "property" in self.attacks and scenario.attacks.property is None:
@@ -385,7 +384,7 @@ SHADES = "·░▒▓█"
 def _views(
     scenario: Scenario,
     algorithm: Annotated[
-        str | None, given(metavar="NAME", help="The algorithm. Default: the first with noise.")
+        str | None, given(metavar="NAME", help="The algorithm (name or slug). Default: the first with noise.")
     ] = None,
     listener: Annotated[int | None, bounded(0, None, help="Show the network as this agent sees it.")] = None,
     victim: Annotated[
@@ -410,6 +409,7 @@ def _views(
     """
     from attacks.audit.verdict import BROKEN
     from scenarios.render.progress import Bars
+    from scenarios.results.header import chosen, slugs
     from scenarios.schema.load import load_scenario
     from scenarios.schema.scenario import ViewsSpec
     from scenarios.stages.audit import price_views
@@ -420,7 +420,8 @@ def _views(
             out.mkdir(parents=True, exist_ok=True)
         experiment = checked(load_scenario(scenario, option or []), part=True)
         priced = [one for one in experiment.subjects if one.simulation.algorithm.noisy] or experiment.subjects
-        subject = priced[0] if algorithm is None else experiment.subject(algorithm)
+        names = slugs(one.spec.name for one in experiment.subjects)
+        subject = priced[0] if algorithm is None else experiment.subject(names[chosen(algorithm, names)])
         named = "algorithms" if algorithm is None else "--algorithm"
         n, audit = experiment.topology.agents, experiment.scenario.audit
         after = victim if victim is not None else (audit.agent if audit else None) or 0
@@ -441,7 +442,7 @@ def _views(
             except AttackError as error:
                 raise _unpriced(experiment, subject, error, named) from error
     except NetsimError as error:
-        terminal.fail(error, status=terminal.WRONG_INPUT, options={"algorithm": "--algorithm"}, as_json=as_json)
+        terminal.fail(error, status=terminal.WRONG_INPUT, as_json=as_json)
     except OSError as error:
         terminal.cannot_write(error, out, as_json=as_json)
     assert found.pairs is not None

@@ -211,18 +211,17 @@ class _Order:
 
     def _scenario(self, fields: list[str]) -> NoReturn:
         """Audit a scenario, and do nothing else that it asks for."""
-        from scenarios.results.header import slug
+        from scenarios.results.header import chosen, slugs
         from scenarios.schema.load import alone, load_scenario
 
         scenario = load_scenario(self.what, self.options).scenario
         settings = [*self.options, "attacks={gradients: false}", "replicas=1", "reproduces=null", "figures=[]"]
         settings += ["audit={}"] if scenario.audit is None else []
         if self.algorithm is not None:
-            slugs = {slug(spec.name, ()): spec for spec in scenario.algorithms}
-            chosen = [spec for name, spec in slugs.items() if self.algorithm in (spec.name, name)]
-            if not chosen:
-                raise ScenarioError("--algorithm", self.algorithm, "not in the scenario", ", ".join(slugs))
-            kept = [spec.model_dump(mode="json", exclude_unset=True) | {"kind": spec.kind} for spec in chosen]
+            names = slugs(spec.name for spec in scenario.algorithms)
+            name = names[chosen(self.algorithm, names)]
+            wanted = [spec for spec in scenario.algorithms if spec.name == name]
+            kept = [spec.model_dump(mode="json", exclude_unset=True) | {"kind": spec.kind} for spec in wanted]
             settings.append(f"algorithms={json.dumps(kept)}")
         located = load_scenario(self.what, settings + fields)
         located = located if self.variant is None else alone(located, self.variant)

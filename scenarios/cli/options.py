@@ -27,7 +27,7 @@ from netsim.files import path_of
 from netsim.memory import check_jobs, limited
 from scenarios.cli.narrow_help import NarrowHelp
 from scenarios.files.folders import MANIFEST
-from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, fail, prints_apart, problems, write_document
+from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, fail, prints_apart, problems, program, write_document
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -81,12 +81,16 @@ def _is_help(error: Exception) -> bool:
     return type(error).__name__ == "NoArgsIsHelpError"
 
 
+_LINE = "command line"
+"""The field of a mistake of no option and no argument."""
+
+
 def _misused(error: Exception, ctx: Any) -> NoReturn:
     """Print a mistake of usage as every other one is, with where to read on, and end."""
     mistake: Any = error
     parameter = getattr(error, "param", None)
     if parameter is None:
-        field = str(getattr(error, "option_name", None) or "command line")
+        field = str(getattr(error, "option_name", None) or _LINE)
     else:
         field = _called(parameter)
         if parameter.param_type_name != "option":
@@ -97,12 +101,14 @@ def _misused(error: Exception, ctx: Any) -> NoReturn:
     hint = hint or (_in_parts(ctx.meta["netsim.words"]) if "extra argument" in message else "")
     mistake.message = _no_number(message, parameter, ctx.meta["netsim.words"]) + hint
     why = str(mistake.format_message())
-    problems.say(f"[bold red]ScenarioError[/]: {markup.escape(why)}")
+    kind = "UsageError" if field == _LINE else "ScenarioError"  # no command, or a word too many: of no scenario
+    problems.say(f"[bold red]{kind}[/]: {markup.escape(why)}")
     command = ctx if getattr(error, "ctx", None) is None else mistake.ctx
-    problems.say(f"Its options and an example: {markup.escape(command.command_path)} --help")
+    called = command.command_path.removeprefix(command.find_root().command_path)
+    problems.say(f"Its options and an example: {markup.escape(program() + called)} --help")
     if ctx.meta.get("netsim.json"):
         one = {"file": None, "line": None, "field": field, "value": None, "problem": why, "allowed": ""}
-        described = {"type": "ScenarioError", "message": why, "mistakes": [one]}
+        described = {"type": kind, "message": why, "mistakes": [one]}
         write_document({"exit_status": WRONG_INPUT, "exit_reason": why, "error": described})
     raise typer.Exit(WRONG_INPUT)
 

@@ -343,7 +343,7 @@ AGENT = "number of an agent; may be given several times"
 def _trace(
     place: Annotated[Path, of_folder(help="A results folder, a transcript (.parquet), or a spool (.spool).")],
     algorithm: Annotated[
-        str | None, given(help="The algorithm whose transcript of a folder is shown.", metavar="SLUG")
+        str | None, given(help="The algorithm whose transcript of a folder is shown (name or slug).", metavar="NAME")
     ] = None,
     sender: Annotated[
         list[int] | None, bounded(0, None, "--from", metavar="AGENT", help=f"Sent by: {AGENT}.")

@@ -17,7 +17,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.representer import RoundTripRepresenter
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from netsim.errors import ScenarioError, meant, together
+from netsim.errors import ScenarioError, did_you_mean, meant, together
 
 WIDE = 110
 """Columns of a line, as far as texts and numbers let it."""
@@ -25,6 +25,8 @@ BARE = re.compile(r"[^\W_]")
 """How a text begins that may stand without quotes."""
 OLD_TRUTHS = ("yes", "no", "on", "off")
 """Texts that older versions of YAML read as truth values."""
+PATH = re.compile(r"[^.\[\]]+(?:\.[^.\[\]]+|\[[^.\[\]]+\])*")
+"""A dotted path of a field, with the entries of lists in brackets."""
 Key = str | int
 Tree = Mapping[str, Any]
 """Fields of a file, or of a mapping in it."""
@@ -81,9 +83,14 @@ def dotted(keys: Sequence[Key]) -> str:
 def put(tree: Any, path: str, value: Any, place: Place | None = None) -> None:
     """Set the field at a dotted path, as though it stood at that place; new mappings where none is.
 
-    `[*]` stands for every entry of a list: `algorithms[*].rounds`. You get a `ScenarioError` for a path that leads
-    nowhere.
+    `[*]` stands for every entry of a list: `algorithms[*].rounds`. You get a `ScenarioError` for a path that is none,
+    or leads nowhere.
     """
+    keys = keys_of(path)
+    if not PATH.fullmatch(path) or not keys or isinstance(keys[0], int):
+        near = did_you_mean([dotted(keys)] if keys and isinstance(keys[0], str) else [])
+        form = "such as topology.agents, algorithms[0].step"
+        raise ScenarioError(path or "set", value, f"no path of a field{near}", form)
     around, every, _ = path.partition("[*]")
     if every:
         entries: Any = tree
@@ -92,9 +99,6 @@ def put(tree: Any, path: str, value: Any, place: Place | None = None) -> None:
         for index in range(len(cast("list[Any]", entries)) if isinstance(entries, list) else 1):
             put(tree, path.replace("[*]", f"[{index}]", 1), value, place)
         return
-    keys = keys_of(path)
-    if not keys or isinstance(keys[0], int):
-        raise ScenarioError(path or "set", value, "no path of a field", "such as topology.agents, algorithms[0].step")
     node = tree
     for depth, key in enumerate(keys[:-1]):
         if isinstance(key, str) and isinstance(node, Mapping) and key not in node:

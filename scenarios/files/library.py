@@ -3,6 +3,7 @@ command line overrides both. Nothing is validated or built, so that listing them
 
 import copy
 import re
+import shlex
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -162,6 +163,7 @@ _NOT_SCENARIOS = {
     ".py": ("is code", "`netsim audit {0}:CLASS` audits a class of it; a scenario names it under kind: python"),
     ".csv": ("is a table", "a scenario names it: problem: {{data: {{name: csv, path: {0}}}}}"),
     ".parquet": ("is a table", "`netsim trace {0}` shows a transcript, `netsim attack {0}` attacks it"),
+    ".md": ("is a page of text", "`netsim list` shows scenarios, `netsim new NAME` writes one"),
     ".html": ("is a page", "open it in a browser"),
     ".json": ("is JSON", "its folder: `netsim report FOLDER`; a witness: `netsim witness {0}`"),
 }
@@ -299,6 +301,10 @@ def _fill(own: Any, base: Any) -> None:
                 _fill(ours, theirs)
 
 
+_SEVERAL = re.compile(r",\s*[A-Za-z_][\w.*\[\]]*\s*=")
+"""Where a second setting begins in the value of a first one."""
+
+
 def setting_of(text: str, form: str = "FIELD=VALUE, such as links.loss=0.2") -> tuple[str, Any]:
     """The path and the value of a setting of such a form, value as YAML says it: links.loss=0.2.
 
@@ -316,6 +322,10 @@ def setting_of(text: str, form: str = "FIELD=VALUE, such as links.loss=0.2") -> 
     if value.startswith("=") or "/" in path:
         meant = f"{path.replace('/', '.')}={value.removeprefix('=').strip()}"
         raise ScenarioError("-o", text, f"no setting; did you mean {meant!r}?", form)
+    if value[:1] not in tuple("\"'[{") and (more := _SEVERAL.search(value)):
+        first = f"-o {shlex.quote(f'{path}={value[: more.start()].strip()}')}"
+        meant = f"{first} -o {shlex.quote(value[more.start() + 1 :].strip())}"
+        raise ScenarioError("-o", text, f"several settings; did you mean {meant}?", "one -o each; a text in quotes")
     if not value:
         raise ScenarioError("-o", text, "there is no value after the sign", f"{path}=VALUE; {path}=null is none")
     try:

@@ -23,6 +23,8 @@ WANTED = {
     "list": "a list",
     "model": "a mapping of fields",
     "dict": "a mapping of fields",
+    "dataclass": "a mapping of fields",
+    "tuple": "a list",
     "model_attributes": "a mapping of fields",
 }
 BOUNDS = {
@@ -511,7 +513,7 @@ CHARACTERS = {"tab": '"\\t"', "comma": '","', "semicolon": '";"', "space": '" "'
 """Words for a character."""
 RENAMED = {"meddlers": "active_adversaries", "told_state": "sent_state", "last_heard": "last_received"}
 """Fields and words of files of version 0.1, and what they are called now."""
-UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9}
 TAG = 0.65
 """How near a word has to be to one that tells forms apart, which are few: normal is not uniform."""
 SHORTEST = 3
@@ -614,9 +616,24 @@ def _of_hundred(value: object, bounds: Mapping[str, Any], allowed: str) -> str:
 
 def of_the_wrong_type(value: object, wanted: str, bare: bool = False) -> str:
     """A value in the place of what is `wanted`, and how that is written; `bare`: as a clause to append."""
-    meant = _written_as(value, wanted)
-    hint = f"; did you mean {meant}?" if meant else ""
+    meant, unit = _written_as(value, wanted), ""
+    if not meant and wanted in ("a number", "a whole number"):
+        number, unit = _of_unit(value)
+        meant = _written_as(number, wanted)
+    hint = f"{unit}; did you mean {meant}?" if meant else ""
     return hint if bare else f"wrong type: {_kind(value)}{hint}"
+
+
+def _of_unit(value: object) -> tuple[float | None, str]:
+    """The number of a text with a unit, in the unit that files have, and what that is: 0.01 and seconds of 10ms."""
+    found = (
+        re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(\S+?)(?:/s|ps)?", value.strip()) if isinstance(value, str) else None
+    )
+    if found is None or found[2] not in UNITS:
+        return None, ""
+    return float(f"{float(found[1]) * UNITS[found[2]]:.12g}"), "; in bytes" if found[2].endswith(
+        "B"
+    ) else "; in seconds"
 
 
 def _of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseModel]]) -> str:
@@ -627,10 +644,9 @@ def _of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseM
             written = _kind(value).removeprefix("text").replace(", for", ":") if isinstance(value, str) else ""
             point = ", with a decimal point" if DECIMAL_COMMA.fullmatch(text.strip()) else ""
             return f"{written}; did you mean {meant}{point}?"
-    if isinstance(value, str) and (match := re.fullmatch(r"([\d.]+) ?(s|ms|us|µs)", value.strip())):
-        number = float(f"{float(match[1]) * UNITS[match[2]]:.12g}")
-        if hint := _of_no_form(number, (), models):
-            return f"; in seconds{hint}"
+    number, unit = _of_unit(value)
+    if number is not None and (hint := _of_no_form(number, (), models)):
+        return f"{unit}{hint}"
     if isinstance(value, list) and len(cast("list[Any]", value)) == 1 and not isinstance(value[0], list):
         return "; did you mean the same without hyphens or brackets?"
     every = [str(one) for model in models if (tag := tag_field(model)) for one in literals(model, tag)]
@@ -681,17 +697,19 @@ def _alone_inside(name: str, value: object, models: Sequence[type[BaseModel]]) -
 
 
 def _alone_in(value: object, models: Sequence[type[BaseModel]]) -> str:
-    """A question that offers a number as the only field that a mapping needs: `{bound: 1.0}` for `1.0`."""
+    """A question that offers a number as the only field that a mapping needs, `{bound: 1.0}` for `1.0`, or as the
+    first of one that needs none: `{epsilon: 1.0}`."""
     if not isinstance(value, int | float) or isinstance(value, bool) or len(models) != 1:
         return ""
-    required = [key for key, info in models[0].model_fields.items() if info.is_required()]
-    if len(required) != 1:
+    fields = models[0].model_fields
+    alone = [key for key, info in fields.items() if info.is_required()] or [*fields][:1]
+    if len(alone) != 1:
         return ""
     try:
-        models[0].model_validate({required[0]: value})
+        models[0].model_validate({alone[0]: value})
     except ValidationError:
         return ""
-    return f"; did you mean {{{required[0]}: {_inline(value)}}}?"
+    return f"; did you mean {{{alone[0]}: {_inline(value)}}}?"
 
 
 def _inner(model: type[BaseModel], name: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import cast
 
 from scipy.stats import binom
 
+from attacks.audit.verdict import exceeds
 from netsim.errors import ScenarioError
 from scenarios.files.folders import RESULTS
 from scenarios.render.sentences import word
@@ -426,8 +427,9 @@ def _against(base: Subject, other: Subject, level: float) -> ComparisonResult.Ag
             why["epsilon_exact"] = f"not the same {different}"
         else:  # both intervals hold at once: each fails with its own error rate, and either may (a union bound)
             one, two = first.epsilon_exact, second.epsilon_exact
-            side = "below" if two.upper < one.lower else "above" if two.lower > one.upper else "not told apart"
-            confidence = max(0.0, first.confidence + second.confidence - 1)
+            above = exceeds(two.lower, one.upper)
+            side = "above" if above else "below" if exceeds(one.lower, two.upper) else "not told apart"
+            confidence = max(0.0, round(first.confidence + second.confidence - 1, 12))
     return ComparisonResult.Against(
         base=base.label, other=other.label, epsilon_exact=side, epsilon_exact_confidence=confidence, why=why, **ratios
     )

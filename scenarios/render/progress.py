@@ -16,6 +16,7 @@ from rich.progress import (
     DownloadColumn,
     Progress,
     SpinnerColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
@@ -131,6 +132,13 @@ class _Stacked(Progress):
         yield from super().get_renderables()
 
 
+class _Sign(SpinnerColumn):
+    """A tick for a stage that is done, a cross for one that was broken off."""
+
+    def render(self, task: Task) -> RenderableType:
+        return Text("✗", style="red") if task.fields.get("broken") else super().render(task)
+
+
 def _whole() -> Column:
     """A column for a time, of which nothing is cut."""
     return Column(no_wrap=True, min_width=len("0:00:00"))
@@ -158,7 +166,7 @@ class Bars:
         self._console, self._lines = console, lines
         self._breaks_silence = lines if breaks_silence is None else breaks_silence
         self._progress = _Stacked(
-            SpinnerColumn(finished_text="[green]✓[/]"), TextColumn("{task.description}", table_column=Column()),
+            _Sign(finished_text="[green]✓[/]"), TextColumn("{task.description}", table_column=Column()),
             *([BarColumn(bar_width=16)] if console.width >= NARROW else []),
             *([DownloadColumn()] if in_bytes else []), TimeElapsedColumn(_whole()),
             TimeRemainingColumn(table_column=_whole()),
@@ -174,8 +182,10 @@ class Bars:
             threading.Thread(target=self._break_silence, daemon=True).start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         self._over.set()
+        if error is not None:
+            self.broken()
         self._finish()
         self._progress.stop()
 
@@ -190,6 +200,11 @@ class Bars:
     def advance(self, steps: int) -> None:
         if self._task is not None:
             self._progress.advance(self._task, steps)
+
+    def broken(self) -> None:
+        """The stage at hand ends with a cross."""
+        if self._task is not None:
+            self._progress.update(self._task, broken=True)
 
     def say(self, sentence: str) -> None:
         self._spoke = time.monotonic()

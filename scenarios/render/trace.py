@@ -24,6 +24,7 @@ from netsim.transcript.stored import StreamedTranscript
 from scenarios.files.folders import MANIFEST
 from scenarios.render.tables import Column
 from scenarios.results.folder import is_results, no_results
+from scenarios.results.header import chosen, slugs
 
 _NAMED = 20
 """Agents that a message lists."""
@@ -45,6 +46,8 @@ class _Known:
     """The agents' names; empty where they have numbers alone."""
     messages: object
     """Of the scenario, not yet validated: an empty mapping where it says nothing, None where there is no scenario."""
+    algorithms: tuple[str, ...]
+    """The algorithms' names, as far as it has them."""
 
 
 @dataclass(frozen=True)
@@ -183,9 +186,11 @@ def _chosen(place: Path, algorithm: str | None) -> Path:
         raise TranscriptError(f"{place}: holds no transcript; give a results folder, a .parquet or a .spool file")
     if algorithm is None and len(found) > 1:
         raise TranscriptError(f"{place}: several transcripts; choose one with --algorithm: {', '.join(found)}")
-    if algorithm is not None and algorithm not in found:
-        raise ScenarioError("--algorithm", algorithm, "no transcript of it", ", ".join(found))
-    return next(iter(found.values())) if algorithm is None else found[algorithm]
+    if algorithm is None:
+        return next(iter(found.values()))
+    known = _manifest(next(iter(found.values())))
+    names = {} if known is None else slugs(known.algorithms)
+    return found[chosen(algorithm, {one: names.get(one, one) for one in found}, "no transcript of it")]
 
 
 def _transcripts(folder: Path) -> dict[str, Path]:
@@ -219,11 +224,13 @@ def _manifest(file: Path) -> _Known | None:
             scenario, problem = (cast("dict[str, object]", part) if isinstance(part, dict) else {} for part in parts)
             agents, replicas = problem.get("agents"), scenario.get("replicas")
             names: Any = cast("Any", manifest).get("names")
+            listed = cast("list[object]", scenario.get("algorithms") or [])
             return _Known(
                 agents if isinstance(agents, int) else None,
                 replicas if isinstance(replicas, int) else None,
                 tuple(map(str, cast("list[object]", names))) if isinstance(names, list) else (),
                 scenario.get("messages", {}) if scenario else None,
+                tuple(str(cast("Any", one).get("name")) for one in listed if isinstance(one, dict)),
             )
     return None
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sized
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -22,10 +23,12 @@ from typing import (
 
 from pydantic import BeforeValidator, ConfigDict, JsonValue, ValidationError, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import ErrorDetails, PydanticSerializationError, to_json
 
 from netsim.errors import ScenarioError
+from scenarios.files.document import dotted
 from scenarios.files.folders import whole
+from scenarios.files.mistakes import BOUNDS, WANTED
 from scenarios.schema.checks import VERDICTS
 
 T = TypeVar("T")
@@ -151,13 +154,34 @@ class Rate(Result):
 # ── files of a results folder ───────────────────────────────────────────────────────────────────────────
 
 
-def first_mistake(error: ValidationError, file: str, remedy: str) -> ScenarioError:
-    """The first mistake of a file that netsim wrote, and that somebody changed, or another version wrote."""
+def first_mistake(error: ValidationError, tree: object, file: str, remedy: str) -> ScenarioError:
+    """The first mistake of the tree of a file that netsim wrote, and that somebody changed, or another version
+    wrote."""
     first = error.errors(include_url=False)[0]
-    lacks, unknown = first["type"].startswith("missing"), ("extra_forbidden", "unexpected_keyword_argument")
-    why = "missing" if lacks else "unknown field" if first["type"] in unknown else first["msg"]
-    where = ".".join(map(str, first["loc"])) or "results"
-    return ScenarioError(where, None if lacks else first["input"], why, remedy, file)
+    keys, node = list[str | int](), tree
+    for key in first["loc"]:  # names of classes that a value may be are no keys
+        inner = cast("Mapping[str, object]", node) if isinstance(node, Mapping) else dict[str, object]()
+        if isinstance(node, list) and isinstance(key, int):
+            inner = {str(k): one for k, one in enumerate(cast("list[object]", node))}
+        if str(key) in inner or (key == first["loc"][-1] and isinstance(node, Mapping)):
+            node = inner.get(str(key))
+            keys.append(key)
+    value = None if first["type"].startswith("missing") else first["input"]
+    return ScenarioError(dotted(keys) or "results", value, _in_words(first), remedy, file)
+
+
+def _in_words(mistake: ErrorDetails) -> str:
+    kind, context = mistake["type"], mistake.get("ctx", {})
+    if kind.startswith("missing"):
+        return "missing"
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        return "unknown field"
+    if kind in ("literal_error", "enum"):
+        return f"none of {context['expected']}"
+    if kind in BOUNDS:
+        return f"out of range: it is {BOUNDS[kind].format(**context)}"
+    wanted = WANTED.get(re.sub("_(exact_)?(type|parsing)$", "", kind))
+    return f"is not {wanted}" if wanted else mistake["msg"].removeprefix("Value error, ")
 
 
 def as_json(value: object) -> str:

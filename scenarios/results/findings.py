@@ -314,8 +314,8 @@ class ComparisonResult(Result):
         other: str
         """Label of the other algorithm."""
         epsilon_exact: Side | None
-        """"below" or "above" where the intervals of two audits of the same pair do not meet; else "not told
-        apart"."""
+        """"below" or "above" where the intervals of two audits of the same pair are apart by more than rounding;
+        else "not told apart"."""
         epsilon_exact_confidence: float | None
         """Confidence of that; null without it."""
         final_error: Ratio | None

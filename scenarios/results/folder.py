@@ -10,7 +10,7 @@ from netsim.files import read_text
 from scenarios.build.experiment import Experiment
 from scenarios.files.folders import MANIFEST, PAGE, RESULTS, SWEEP, SWEPT
 from scenarios.files.library import library, no_variant
-from scenarios.results.header import problem_facts, versions
+from scenarios.results.header import chosen, problem_facts, versions
 from scenarios.results.tree import AlgorithmResult, Manifest, Results, loads, loads_manifest, save
 from scenarios.schema import Scenario
 from scenarios.schema.own import PythonSpec
@@ -161,11 +161,8 @@ class RunFolder:
         found = list(self.results.algorithms)
         if algorithm is None:
             return found
-        chosen = [entry for entry in found if algorithm in (entry.slug, entry.name)]
-        if not chosen:
-            slugs = ", ".join(entry.slug for entry in found) or "none: no algorithm was begun"
-            raise ScenarioError("--algorithm", algorithm, "not in the folder", slugs)
-        return chosen
+        wanted = chosen(algorithm, {entry.slug: entry.name for entry in found}, "not in the folder")
+        return [entry for entry in found if entry.slug == wanted]
 
     def remarks(self) -> list[str]:
         """Differences from when the folder was written: versions, and code that is not netsim's own."""
@@ -219,6 +216,8 @@ def _placed(manifest: Manifest) -> Scenario:
 
 
 def _text(path: Path) -> str:
+    if not path.is_file():
+        raise no_results(path.parent)
     try:
         return read_text(path)
     except (OSError, ValueError) as error:

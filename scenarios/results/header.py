@@ -3,7 +3,7 @@ network: who listens and interferes where, and the settings that differ from the
 
 import platform
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import count
@@ -14,6 +14,7 @@ import numpy as np
 
 from netsim.adversary import Adversary, Within
 from netsim.arrays import Array
+from netsim.errors import ScenarioError, meant
 from netsim.problems import Problem
 from netsim.topology import Topology
 from scenarios.build.experiment import Experiment, Subject
@@ -130,6 +131,26 @@ def slug(name: str, taken: Container[str]) -> str:
     """An algorithm's name as a part of file names, cut to `SLUG` letters: one that is not taken."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:SLUG].rstrip("-") or "algorithm"
     return next(one for k in count(1) if (one := plain if k == 1 else f"{plain}-{k}") not in taken)
+
+
+def slugs(names: Iterable[str]) -> dict[str, str]:
+    """The names of a scenario's algorithms by slug, in their order."""
+    found = dict[str, str]()
+    for name in names:
+        found[slug(name, found)] = name
+    return found
+
+
+def chosen(algorithm: str | None, names: Mapping[str, str], why: str = "not in the scenario") -> str:
+    """The slug of the algorithm that `--algorithm` names, by slug or by name.
+
+    You get a `ScenarioError` for one that is not there, which lists slugs: no comma is in them.
+    """
+    for one, name in names.items():
+        if algorithm in (one, name):
+            return one
+    hint = "" if algorithm is None else meant(slug(algorithm, ()), names)
+    raise ScenarioError("--algorithm", algorithm, why + hint, ", ".join(names) or "none: no algorithm was begun")
 
 
 # ── the network ─────────────────────────────────────────────────────────────────────────────────────────

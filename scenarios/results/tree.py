@@ -403,7 +403,7 @@ class Manifest(Result):
 
 # ── as text and back ────────────────────────────────────────────────────────────────────────────────────
 T = TypeVar("T")
-_REMEDY = f"schema_version {SCHEMA_VERSION}: the {RESULTS} of this version of netsim, or netsim run again"
+_REMEDY = f"the {RESULTS} that this version of netsim wrote, or netsim run again"
 _MANIFEST_REMEDY = f"the {MANIFEST} that this version of netsim wrote, or netsim run again"
 
 
@@ -444,7 +444,7 @@ def loads(text: str, file: str = RESULTS) -> Results:
         )
         if isinstance(version, int):
             why = f"written by {'a newer' if version > SCHEMA_VERSION else 'an older'} netsim"
-        raise ScenarioError("schema_version", version, why, _REMEDY, file)
+        raise ScenarioError("schema_version", version, why, f"{SCHEMA_VERSION}: {_REMEDY}", file)
     return _validated(Results, tree, file, _REMEDY)
 
 
@@ -470,7 +470,7 @@ def _validated(kind: type[T], tree: dict[str, object], file: str, remedy: str) -
     try:
         return cast("T", adapter(kind).validate_python(tree))
     except ValidationError as error:
-        raise first_mistake(error, file, remedy) from None
+        raise first_mistake(error, tree, file, remedy) from None
 
 
 def schema() -> JsonSchemaValue:

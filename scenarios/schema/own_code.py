@@ -25,7 +25,7 @@ from typing import Any, cast
 from netsim.algorithms import Algorithm
 from netsim.algorithms.names import check_names
 from netsim.errors import ScenarioError, meant, near
-from netsim.files import check_regular
+from netsim.files import check_regular, no_such_file
 from netsim.own import field_line, not_imported, syntax
 from scenarios.files import CODE_LISTENERS
 
@@ -219,7 +219,7 @@ def _from_file(place: str, file: Path) -> ModuleType:
 
 
 def _unreadable(place: str, file: Path, error: OSError) -> ScenarioError:
-    why = f"no such file in {Path.cwd()}" if isinstance(error, FileNotFoundError) else str(error.strerror)
+    why = no_such_file(file) if isinstance(error, FileNotFoundError) else str(error.strerror)
     found = near(file.stem, (one.stem for one in file.parent.glob("*.py")), 1)
     why += "".join(f"; did you mean '{one}.py'?" for one in found)
     return ScenarioError(FIELD, place, why, FORM)

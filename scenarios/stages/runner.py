@@ -311,6 +311,7 @@ class _Session:
         """What there is of a run, in results and in files; `failed`: an error ended it. None where no packet log was
         written."""
         if run.interrupted:
+            self.progress.broken()
             self.progress.begin(f"{'failed' if failed else 'interrupted'}: keeping what there is", 1)
         chronicle = None if run.device else Chronicle(run, log, len(self.experiment.subjects))
         ending = "failed" if failed else "interrupted" if run.interrupted else None

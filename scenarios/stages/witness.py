@@ -511,7 +511,12 @@ def _altered(file: WitnessFile, experiment: Experiment, subject: Subject, pair: 
     first = cast("Tree", rows[wrong[0]])
     way = "sent by" if first.get("event") == "sent" else f"from agent {first.get('sender')} to"
     named = f"message {wrong[0]}, {way} agent {file.agent} at t = {first.get('time')} s"
-    several = f"{len(wrong)} of {len(rows)} messages are not those of the run, first " if len(wrong) > 1 else ""
+    several = ""
+    if len(wrong) > 1:  # more likely one number that all of them depend on
+        several = (
+            f"its scenario, seed, world or replica, or messages in it: {len(wrong)} of {len(rows)} messages are "
+            "others in the run that it names, first "
+        )
     return f": {several}{named} ({others[wrong[0]].replace('stored', 'here').replace('found', 'in the run')})"
 
 

@@ -242,7 +242,7 @@ class WitnessFile(Model):
         try:
             return cls.model_validate(tree)
         except ValidationError as error:
-            raise first_mistake(error, str(path), _WRITTEN) from None
+            raise first_mistake(error, tree, str(path), _WRITTEN) from None
 
 
 # ── fingerprints ────────────────────────────────────────────────────────────────────────────────────────

@@ -40,6 +40,11 @@ def test_more_than_is_allowed_is_refused_with_what_would_do(monkeypatch):
 
 def test_a_limit_that_leaves_no_room_for_libraries_is_refused():
     with (
+        pytest.raises(ScenarioError, match=r"--memory = '40': .* take; did you mean '40GB'\?; allowed: 600 MB"),
+        memory.limited("40"),
+    ):
+        pass
+    with (
         pytest.raises(ScenarioError, match=r"--memory = .1KB.: less than Python .* take; allowed: 600 MB or more"),
         memory.limited("1KB"),
     ):

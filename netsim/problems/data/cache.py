@@ -94,7 +94,11 @@ class Cache:
             ", ".join(r.path for r in layout if not (self.folder / r.path).is_file()) for layout in layouts
         )
         problem = f"not in the data folder {self.folder}, which lacks {wanted}"
-        raise AbsentDataError("name", name, problem, f"download: true, or {VARIABLE} = a folder that has it")
+        allowed = (
+            f"`netsim data fetch {name}`, download: true (-o problem.data.download=true), or {VARIABLE} = a folder "
+            "that has it"
+        )
+        raise AbsentDataError("name", name, problem, allowed)
 
     def _verify(self, name: str, path: Path) -> None:
         """Compare a file with every digest on record for it."""

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -123,6 +124,8 @@ def _file(path: str | Path) -> Path:
     return file
 
 
+_LIBSVM = re.compile(r"[-+]?[\d.]+(?: +\d+:\S+)+")
+"""A record of a LIBSVM file."""
 _Rows = list[tuple[int, list[str]]]
 """Rows of a file, each with the number of its first line."""
 
@@ -140,6 +143,8 @@ def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], _Rows]:
     if len(rows) <= header:
         raise ScenarioError("path", str(path), "has no record", "one row or more")
     first, width = rows[0][1], len(rows[0][1])
+    if width == 1 and _LIBSVM.fullmatch(first[0].strip()):
+        raise ScenarioError("path", str(path), "is no table: line 1 is one of a LIBSVM file", "name: libsvm")
     others = [one for one in DELIMITERS if one != delimiter and all(one in cell for cell in first)]
     if len({(len(row), row[0].count(" ")) for _, row in rows}) == 1 and " " in first[0].strip():
         others.append(" ")

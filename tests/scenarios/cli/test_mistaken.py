@@ -153,6 +153,15 @@ MISTAKES = {
         "check tiny.yaml -o links/loss=0.2", 2,
         "no setting; did you mean 'links.loss=0.2'?; allow",
     ),
+    "a bracket that is not closed": (
+        "check tiny.yaml -o algorithms[0.rounds=7", 2,
+        "-o algorithms[0.rounds = 7: no path of a field; did you mean 'algorithms[0].rounds'?; allowed: such as topo",
+    ),
+    "no dot after an entry": ("check tiny.yaml -o algorithms[0]rounds=7", 2, "did you mean 'algorithms[0].rounds'?"),
+    "brackets the wrong way round": ("check tiny.yaml -o algorithms]0[.rounds=3", 2, "mean 'algorithms[0].rounds'?"),
+    "two dots": ("check tiny.yaml -o links..loss=0.1", 2, "-o links..loss = 0.1: no path of a field; did you m"),
+    "a dot at the end": ("check tiny.yaml -o links.loss.=0.1", 2, "did you mean 'links.loss'?"),
+    "two dots in a sweep": ("sweep dots.yaml", 2, "links..loss = 0.1: no path of a field; did you mean 'links."),
     "a field of the whole in a part": (
         "check tiny.yaml -o audit.seed=3", 2, "unknown field; did you mean seed, at the top of the file?; allowed: "
     ),
@@ -223,6 +232,7 @@ MISTAKES = {
         "audit less", 2,
         "WHAT = 'less': no such file or folder, and no shipped scenario of this name; allowed: FILE.py:CLASS, a",
     ),
+    "a page of text for a scenario": ("check page.md", 2, "'page.md': is a page of text, no scenario; allowed: a YA"),
     "code for a scenario": (
         "run mine.py", 2, "'mine.py': is code, no scenario; allowed: a YAML file; `netsim audit mine.py:CLASS` audits"
     ),
@@ -265,7 +275,17 @@ MISTAKES = {
         "csv.yaml:2: problem.data.classes = null: column 'a' has 3 labels, which are 0.5, 1, 2; allowed: two of them",
     ),
     "data that are not there": (
-        "check csv.yaml -o problem.data.path=one.csv", 2, "-o problem.data.path = 'one.csv': no such file: /"
+        "check csv.yaml -o problem.data.path=one.csv", 2, "-o problem.data.path = 'one.csv': no such file in /"
+    ),
+    "data of a whole path that are not there": (
+        "check csv.yaml -o problem.data.path=/none/one.csv", 2, "path = '/none/one.csv': no such file; allowed: a fi"
+    ),
+    "code that is not there": ("audit nowhere.py", 2, "algorithm = 'nowhere.py': no such file in /"),
+    "code of a whole path that is not there": (
+        "audit /none/none.py", 2, "algorithm = '/none/none.py': no such file; allowed: FILE.py:CLASS",
+    ),
+    "a scenario's code of a whole path that is not there": (
+        'check tiny.yaml -o algorithms[0]={"kind":"python","path":"/none/none.py:A"}', 2, "no such file; allowed: FI",
     ),
     "records for a transcript": (
         "attack ones.csv --scenario tiny.yaml", 2,
@@ -289,6 +309,13 @@ MISTAKES = {
         "allowed: a results folder, a transcript",
     ),
     "a whole number as a power of ten": ("audit mine.py --trials 1e3", 2, "Did you mean 1000?"),
+    "an algorithm of a name that has a comma": (
+        "attack ones.csv --scenario private-descent --algorithm plain-descnt", 2,
+        "--algorithm = 'plain-descnt': not in the scenario; did you mean 'plain-descent'?; allowed: plain-descent, p",
+    ),
+    "an algorithm that is not there to price": (
+        "views private-descent --algorithm noisy", 2, "--algorithm = 'noisy': not in the scenario; allowed: plain-des"
+    ),
     "an algorithm that is not there to attack": (
         "attack tiny.yaml --algorithm nosuch", 2, "ScenarioError: --algorithm = 'nosuch': not in the scenario; "
     ),
@@ -334,9 +361,9 @@ MISTAKES = {
     "a word for a number": ("audit mine.py --epsilon two", 2, "'two' is no number"),
     "results that are cut off": (
         "report bad/cut", 2, "ScenarioError: bad/cut/results.json: not JSON: Expecting value: line 1 column 10 "
-        "(char 9); allowed: schema_version 2: the results.json of this version of netsim, or netsim run again\n",
+        "(char 9); allowed: the results.json that this version of netsim wrote, or netsim run again\n",
     ),
-    "results of nothing": ("report results/one", 2, "results/one/results.json: an empty file; allowed: schema_ver"),
+    "results of nothing": ("report results/one", 2, "results/one/results.json: an empty file; allowed: the result"),
     "results of a later version": (
         "compare bad/newer bad/newer", 2, "bad/newer/results.json: schema_version = 99: written by a newer netsim; al"
     ),
@@ -398,7 +425,7 @@ MISTAKES = {
     ),
     "a transcript of one of several": (
         "attack ones.csv --scenario private-descent", 2,
-        "ScenarioError: --algorithm: missing: whose transcript it is; allowed: plain descent, private descent, ",
+        "ScenarioError: --algorithm: missing: whose transcript it is; allowed: plain-descent, private-descent, ",
     ),
     "a folder of a name that is too long": (
         f"run tiny.yaml --out {'x' * 300}", 2, "no place of a file or folder (File name too long); allowed: another",
@@ -544,6 +571,8 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     drawn = "{links.loss: {law: uniform, low: 0.5, high: 0.1}}"
     Path("swapped.yaml").write_text(f"scenario: tiny.yaml\nrandom: {drawn}\n")
     Path("no_law.yaml").write_text("scenario: tiny.yaml\nrandom: {links.loss: {low: 0, high: 0.1}}\n")
+    Path("page.md").write_text("# A page\n")
+    Path("dots.yaml").write_text("scenario: tiny.yaml\ngrid: {links..loss: [0.1, 0.2]}\n")
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("of_none.yaml").write_text("grid: {replicas: [1, 2]}\nscenario: tny.yaml\n")
     Path("of_many.yaml").write_text("scenario: several.yaml\ngrid: {links.loss: [0.1, 0.2]}\n")
@@ -680,3 +709,6 @@ def test_finished_results_are_replaced_on_request_only(tmp_path, monkeypatch):
     status, output = run("-o", "seed=7", "--replace")
     assert status == 0, output
     assert results.read_bytes() != before
+    results.unlink()
+    for words in ("attack out", "audit out", "report out"):
+        cli(*words.split(), ends=2, output="folder = 'out': no results folder: it has no results.json; allowed: ")

@@ -95,6 +95,8 @@ def test_extends(tmp_path, monkeypatch, text, message):
          "algorithms[0] … algorithms[1]"),
         (["topology[*].agents=5"], "-o topology[0].agents = 5: there is nothing inside of which topology[0] could be; "
          "allowed: a path in the file"),
+        (["seed=3,replicas=4"], "-o = 'seed=3,replicas=4': several settings; did you mean -o seed=3 -o replicas=4?; "
+         "allowed: one -o each; a text in quotes"),
         (["seed=[1"], "-o = 'seed=[1': the value is not valid YAML: not closed by ], or a comma is missing; allowed: "
          "a comma or ]"),
         (["links.reliable=no"], "-o links.reliable = 'no': wrong type: text; did you mean false?; allowed: true or "

@@ -23,6 +23,7 @@ from tests.scenarios.pair import TEXT
 from tests.scenarios.render.page.test_report import Page
 
 AUDIT = "algorithms__1__audit__"
+ENDS = ("by_formula", "upper_bound_only")
 
 
 def changed(run: Run, label: str, **parts) -> Run:
@@ -137,6 +138,18 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
         assert one.epsilon_exact is None
         assert one.why["epsilon_exact"] == f"not the same {why}"
         assert against_words(one)["epsilon_exact"] == f"– (not the same {why})"
+
+
+@pytest.mark.parametrize("places", [(2.000000000000009, 2.000000000000014), (2.000000000000014, 2.000000000000009)])
+def test_epsilons_that_differ_by_rounding_are_not_told_apart(pair, places):
+    run = read_runs([str(pair[0])])[0]
+    runs = [
+        changed(run, label, **{f"{AUDIT}epsilon_exact": ends})
+        for label, at in zip(("one", "other"), places, strict=True)
+        for ends in [dict.fromkeys(("lower", "estimate", "upper"), at) | dict.fromkeys(ENDS, False)]
+    ]
+    found = Comparison(runs).against[1]
+    assert (found.epsilon_exact, found.epsilon_exact_confidence) == ("not told apart", 0.9)
 
 
 def test_audits_again_and_other_code_are_said(pair, tmp_path):

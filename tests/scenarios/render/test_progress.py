@@ -1,7 +1,9 @@
 """Stages without a terminal: a name is said as it is, whatever markup it looks like."""
 
 import io
+import re
 import time
+from contextlib import suppress
 
 import pytest
 from rich.console import Console
@@ -81,6 +83,18 @@ def test_work_in_other_processes_is_shown_within_a_stage(monkeypatch):
         assert terminal or " s; second: running" in text
     assert not notes.exists()
     one.begin("writing", 1)  # after an interruption there is no place to say it
+
+
+def test_a_stage_that_is_broken_off_gets_no_tick():
+    out = io.StringIO()
+    with suppress(ZeroDivisionError), Bars(Console(file=out, width=80, force_terminal=True)) as bars:
+        bars.begin("done", 1)
+        bars.begin("running", 1)
+        bars.broken()
+        bars.begin("keeping", 1)
+        raise ZeroDivisionError
+    signs = re.findall(r"([✓✗])\S* (done|running|keeping)", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue()))
+    assert signs[-3:] == [("✓", "done"), ("✗", "running"), ("✗", "keeping")]
 
 
 def test_a_terminal_or_a_command_without_lines_is_left_alone(monkeypatch):

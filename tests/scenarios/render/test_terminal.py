@@ -87,6 +87,7 @@ def test_a_command_to_repeat_is_called_as_it_can_be_here(called, found, says, tm
         terminal.interrupted("all is kept", "netsim audit endless.py", anew=True)
     assert f"Continue with: {says} audit netsim.py\n" in said.get()
     assert f"Begin anew with: {says} audit endless.py\n" in said.get()
+    cli("run", ends=2, stderr=f"Its options and an example: {says} run --help\n")
 
 
 def test_lines_that_a_program_reads_are_not_filled_up():

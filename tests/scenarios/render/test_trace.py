@@ -69,6 +69,13 @@ def test_json_is_every_row_of_the_transcript(folder, rows):
         }
 
 
+def test_an_algorithm_is_chosen_by_its_name_too(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "named")
+    manifest = tmp_path / "named" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"told"', '"Told!"'))
+    assert objects(tmp_path / "named", "--algorithm", "Told!") == objects(folder, "--algorithm", "told")
+
+
 CHOICES = [
     (["--from", 3, "--to", 4], lambda r: (r.sender, r.receiver) == (3, 4)),
     (["--from", 3, "--from", 1, "--kind", "ack"], lambda r: r.sender in (1, 3) and r.kind == "ack"),

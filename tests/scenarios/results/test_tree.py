@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from netsim.errors import ScenarioError
+from scenarios.files.document import dotted
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused, Table
 from scenarios.results.tree import SCHEMA_VERSION, Results, dumps, loads, schema
@@ -141,6 +142,25 @@ class TestOtherFiles:
     def test_a_key_of_nobody_is_named(self, study):
         with pytest.raises(ScenarioError, match="anatomy"):
             loads(json.dumps(study | {"anatomy": 1}))
+
+    @pytest.mark.parametrize(
+        ("path", "value", "says"),
+        [
+            (("algorithms", 1, "audit", "verdict"), "splendid", "verdict = 'splendid': none of 'refuted', "),
+            (("algorithms", 1, "audit", "trials"), "many", "trials = 'many': is not a whole number"),
+            (("algorithms", 0, "convergence", "median"), 3, "median = 3: is not a list"),
+            (("algorithms", 0, "slug"), "A B", "slug = 'A B': out of range: it is small letters"),
+            (("problem",), 3, "problem = 3: is not a mapping of fields"),
+        ],
+    )
+    def test_a_value_that_was_changed_is_named_as_the_file_has_it(self, rich, path, value, says):
+        tree = json.loads(json.dumps(rich))
+        reduce(lambda node, key: node[key], path[:-1], tree)[path[-1]] = value
+        with pytest.raises(ScenarioError) as caught:
+            loads(json.dumps(tree))
+        assert str(caught.value).startswith(f"results.json: {dotted(path[:-1])}.{says}".replace(": .", ": "))
+        remedy = "the results.json that this version of netsim wrote, or netsim run again"
+        assert str(caught.value).endswith(f"; allowed: {remedy}")
 
     def test_windows_that_hold_another_number_of_packets_are_refused(self, rich):
         tree = json.loads(json.dumps(rich))

@@ -194,7 +194,7 @@ NAMED = {
     "a value that was sent": ": message 0, sent by agent 0 at t = 0.0 s (values.y[0]: ",
     "a value that came": ": message 1, from agent 1 to agent 0 at t = 0.0 s (values.x[0]: 0.5 here, ",
     "the claim": ", though no message was: something else in it. ",
-    "the scenario's step": ": ",
+    "the scenario's step": ": its scenario, seed, world or replica, or messages in it: ",
     "the seal": ", though no message was: something else in it. ",
 }
 """The message that is not as it was, which the run is simulated again for."""

@@ -43,7 +43,8 @@ def test_nothing_is_downloaded_unless_asked(tmp_path: Path) -> None:
     assert error.field == "name"
     assert str(tmp_path) in error.problem
     assert "set/file.bin" in error.problem
-    assert "download: true" in error.allowed
+    assert "download: true (-o problem.data.download=true)" in error.allowed
+    assert f"`netsim data fetch {error.value}`" in error.allowed
     assert "NETSIM_DATA" in error.allowed
     assert not list(tmp_path.iterdir())
 
