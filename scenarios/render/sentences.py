@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attacks.audit.verdict import BROKEN
+from attacks.audit.verdict import BROKEN, measured
 from netsim.claims import UNCLAIMED
 from scenarios.results import attacked, findings
 from scenarios.results.attacks import GradientResult, ImageResult
@@ -221,20 +221,21 @@ def _not_begun(every: Sequence[str], reached: Sequence[Entry]) -> list[str]:
 
 # ── the run and its audit ───────────────────────────────────────────────────────────────────────────────
 def about(results: Results, entry: AlgorithmResult) -> list[str]:
-    """All that was found of an algorithm, a sentence or two each: audit, run, attacks, other listeners."""
-    return [*audited(results, entry), *ran(results, entry), *seen(entry)]
+    """All that was found of an algorithm beside its verdict and pair, a sentence or two each: audit, run, attacks,
+    other listeners."""
+    return [*audited(entry), *ran(results, entry), *seen(entry)]
 
 
-def audited(results: Results, entry: AlgorithmResult) -> list[str]:
-    """All that an audit found of an algorithm, a sentence or two each."""
-    audit, spec = entry.audit, results.scenario.audit
-    lines = [findings.sentence(entry)]
+def audited(entry: AlgorithmResult) -> list[str]:
+    """All that an audit found of an algorithm beside its verdict, the cause of that, and the pair."""
+    audit, lines = entry.audit, list[str]()
     if isinstance(audit, AuditResult):
+        lines += filter(None, [measured(audit.reason)])
         lines += ["It rests on:", *(f"• {one}" for one in conditions)] if (conditions := rests_on(audit)) else []
-        lines += [f"Pair: {audit.search.sentence}."] if audit.search else []
-        if spec is not None and audit.sequential_test.stopped:
-            counts = f"{audit.trials:,} of at most {spec.trials:,}"
-            lines.append(f"The audit ended after {counts} transcripts of each world: refuted.")
+        if (search := audit.search) is not None:
+            there = math.isinf(search.winner.epsilon) or search.winner.description in audit.pair
+            how = search.sentence.removeprefix(f"{search.winner.description}: ") if there else search.sentence
+            lines.append(f"Search for the pair: {how}.")
         lines += games(audit)
     return lines + list(filter(None, [over_time(entry.over_time)]))
 
