@@ -13,7 +13,7 @@ from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused
 from scenarios.results.budgets import OverTime
 from scenarios.results.findings import Entry
-from scenarios.results.numbers import MISSING, between, show, show_epsilon
+from scenarios.results.numbers import MISSING, between, percent, show, show_epsilon
 from scenarios.results.traffic import Traffic, TrafficResult
 from scenarios.results.tree import AlgorithmResult, Results, VariantResult
 from scenarios.results.views import Prices, ViewPrices, Views, ViewsResult
@@ -424,7 +424,7 @@ def views(found: Views | None, by_exact_loss: bool = False) -> list[str]:
     smallest = sorted((one for one in refuted if one.name in found.smallest), key=lambda one: -one.log_e)
     lines = [
         f"The claim is refuted by black-box scores for {len(refuted)} of {len(found.views)} views "
-        f"(false discovery rate at most {100 * found.false_discovery_rate:.3g}%):"
+        f"(false discovery rate at most {percent(found.false_discovery_rate)}):"
     ]
     lines += [
         f"  {one.taps}: e-value 10^{one.log_e / math.log(10):.1f}, ε ≥ {show_epsilon(one.epsilon_audited)} by itself"
@@ -474,7 +474,7 @@ def images(found: ImageResult | Refused | None, agents: int) -> list[str]:
         others = f"{rest} more {left} to rebuild one from"
         return [f"{rebuilt} of {len(skills)} training images rebuilt{f' ({others})' if rest > 0 else ''}."]
     best = max(skills)
-    by = f" by more than {best:.1%}" if best > 0.001 else ""
+    by = f" by more than {percent(best)}" if best > 0.001 else ""
     return [f"No training image rebuilt: none is better than the prior's guess{by}."]
 
 
@@ -490,7 +490,7 @@ def traffic(found: Traffic | None) -> list[str]:
         wrong, guess = "", ""
         if activity.activations is not None:
             wrong = f", {activity.wrong:,} wrong" if activity.wrong else ""
-            guess = "" if activity.guessed is None else f" (a guess without the tap: {activity.guessed:.0%})"
+            guess = "" if activity.guessed is None else f" (a guess without the tap: {percent(activity.guessed)})"
         known.append(f"who acted when, {activity.found:,}{of} activations{wrong}{guess}")
     known += [] if found.computing.refused else [_slower(found.computing)]
     dimension = "not the dimension"
