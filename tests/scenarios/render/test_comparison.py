@@ -193,7 +193,6 @@ def test_how_many_replicas_intervals_take_is_said_once(pair):
     assert comparison.replicas_needed == "An interval takes 8 replicas of each."
     assert [against_words(one)["final_error"] for one in comparison.against] == ["1 × (too few replicas)"] * 2
     assert comparison_page(comparison).count("An interval takes") == 1
-    assert Comparison([run, changed(run, "again")]).replicas_needed == ""
 
 
 def test_algorithms_of_one_folder_and_one_of_each(pair):
