@@ -282,6 +282,14 @@ def test_help_is_whole_in_40_columns(name):
     assert set(HELPED[name]) <= set(lines)
 
 
+@pytest.mark.parametrize("width", [40, 80])
+def test_help_names_no_kind_of_a_flag_and_breaks_no_word(width):
+    text = cli("audit", "--help", ends=0, env={"COLUMNS": str(width)}).stdout
+    assert "--games" in text
+    for words in ("<bool>", "<list[", "anytime|"):
+        assert words not in text
+
+
 MISUSED = [
     ("new x --kind foo", "ScenarioError: No such option: --kind", "new"),
     ("list algoritms", "ScenarioError: Invalid value for KIND: 'algoritms' is not one of 'scenarios', ", "list"),
