@@ -244,6 +244,11 @@ def cause(reason: str) -> str:
     return _MEASURED.sub("", reason).strip()
 
 
+def measured(reason: str) -> str:
+    """The sentences that `cause` leaves out."""
+    return " ".join(one.strip() for one in _MEASURED.findall(reason))
+
+
 def at_most(epsilon: float) -> str:
     """An upper end, to four digits, rounded up."""
     unit = 10.0 ** (math.floor(math.log10(epsilon)) - 3) if epsilon > 0 else 1.0

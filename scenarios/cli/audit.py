@@ -89,9 +89,10 @@ def _audit(
     games: Annotated[
         list[_Game] | None,
         given(
+            metavar="GAME",
             help="Also play: anytime, a game that ends the audit as soon as it has refuted the claim; classifier, a "
             "game with a trained score; links, nodes, coalitions, or views (all three): the points of view from "
-            "which the claim is refuted."
+            "which the claim is refuted.",
         ),
     ] = None,
     algorithm: Annotated[str | None, given(metavar="NAME", help="Audit only this algorithm (name or slug).")] = None,

@@ -217,10 +217,12 @@ def _algorithm(kind: str) -> str:
     model = known[kind]
     algorithm, claim = _built(kind)
     lines = [*placed(model.model_fields["name"].get_default() or kind, f"(kind: {kind})"), ""]
-    if algorithm is not None:
-        lines += [*reflowed(_about(type(algorithm))), ""]
-    about = reflowed(inspect.cleandoc(model.__doc__ or ""), "  ")
-    lines += ["In a scenario", "", *about, ""]
+    described = "" if algorithm is None else _about(type(algorithm))
+    lines += [*reflowed(described), ""] if described else []
+    said = {" ".join(one.split()) for one in described.split("\n\n")}
+    paragraphs = inspect.cleandoc(model.__doc__ or "").split("\n\n")
+    about = reflowed("\n\n".join(one for one in paragraphs if " ".join(one.split()) not in said), "  ")
+    lines += ["In a scenario", "", *about, *[""] * bool(about)]
     parameters = list(_parameters(model))
     width = max(len(name) for name, _, _ in parameters)
     for name, required, default in parameters:

@@ -137,15 +137,18 @@ def _print(found: Sequence["Row"]) -> None:
             f"[{COLOURS.get(row.verdict, 'yellow')}]{row.verdict}[/]",
             "" if row.violation is None else str(row.violation), f"{row.seconds:.1f}",
         ))  # fmt: skip
-    names = ("algorithm", "claimed", "δ", "exact", "audited", "verdict", "from", "s")
+    names = ("algorithm", "claimed", "δ", "exact", "audited", "verdict", "from", "seconds")
     columns = [
         Column(name, cells, right=name not in ("algorithm", "verdict"), whole=name != "algorithm")
         for name, cells in zip(names, zip(*rows, strict=True), strict=bool(rows))
+        if name not in ("δ", "from") or any(cells)
     ]
     if rows:
         print_tables(columns[0], [columns[1:]], terminal.console)
-    heads = "ε claimed, exact and audited; from: the agent's activation by which the claim is exceeded\n"
-    terminal.console.print(heads, style="dim", highlight=False)
+    heads = "ε claimed, exact and audited"
+    if any(row.violation is not None for row in found):
+        heads += "; from: the agent's activation by which the claim is exceeded"
+    terminal.console.print(f"{heads}\n", style="dim", highlight=False)
     for row in found:
         if row.broken:
             colour = COLOURS[row.verdict]

@@ -17,10 +17,12 @@ class NarrowHelp:
     """A command, or a group of them, with such a help where the terminal is narrow."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print it; in columns where there is room."""
+        """Print it; in columns where there is room, of which a flag has none for a kind."""
         if console.width < WIDE:
             _print_help(self, ctx)
         else:
+            for one in cast("Any", self).get_params(ctx):
+                one.metavar = "" if getattr(one, "is_flag", False) else one.metavar
             cast("Any", super()).format_help(ctx, formatter)
 
 

@@ -240,8 +240,6 @@ def _print(comparison: "Comparison") -> None:
     from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import MISSING, setting, show
 
-    for caution in comparison.cautions:
-        line(caution, style="yellow")
     entries = [one.entry for one in comparison.subjects]
     names = Column("algorithm", [escape(one.label) for one in comparison.subjects], at_least=16)
     deltas = [show(one.audit.claim.delta) if isinstance(one.audit, AuditResult) else MISSING for one in entries]
@@ -277,7 +275,12 @@ def _print(comparison: "Comparison") -> None:
         if one.epsilon_exact is not None or "epsilon_exact" in one.why:
             line(f"  exact ε: {compared['epsilon_exact']}")
     if comparison.against:
-        line(f"The intervals of ratios hold together at {CONFIDENCE:.0%}. 2 × means twice the number of the base.")
+        sure = f"The intervals of ratios hold together at {show(100 * CONFIDENCE)} %."
+        line(f"{sure} 2 × means twice the number of the base. {comparison.replicas_needed}".rstrip())
+    if comparison.cautions:
+        line("Not all of this can be compared:", style="yellow")
+    for caution in comparison.cautions:
+        line(f"- {caution}", style="yellow")
 
 
 @command("artifact", "netsim artifact results/mine --out artifact", "netsim artifact private-descent --out artifact")

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -132,20 +132,32 @@ class Comparison:
     @cached_property
     def cautions(self) -> list[str]:
         """A sentence for each thing that is not the same, and for each run that is not whole."""
-        return _cautions(self.runs, self.subjects)
+        return _cautions(self.runs, self.subjects, self._pairs)
 
     @cached_property
-    def against(self) -> list[ComparisonResult.Against]:
-        """Each algorithm of a later run against the one of the same slug of the first run, or against its only one;
-        within a single run against its first."""
+    def _pairs(self) -> list[tuple[Subject, Subject]]:
+        """Each algorithm of a later run behind the one of the same slug of the first run, or behind its only one;
+        within a single run behind its first."""
         first = [one for one in self.subjects if one.run is self.runs[0]]
         pairs = [(first[0], other) for other in first[1:]] if len(self.runs) == 1 else []
         for other in self.subjects:
             alike = [one for one in first if one.entry.slug == other.entry.slug] or (first if len(first) == 1 else [])
             if other.run is not self.runs[0] and alike:
                 pairs.append((alike[0], other))
-        level = 1 - (1 - CONFIDENCE) / max(1, len(pairs) * len(QUANTITIES))
-        return [_against(base, other, level) for base, other in pairs]
+        return pairs
+
+    @cached_property
+    def against(self) -> list[ComparisonResult.Against]:
+        """The second algorithm of each pair against the first."""
+        level = 1 - (1 - CONFIDENCE) / max(1, len(self._pairs) * len(QUANTITIES))
+        return [_against(base, other, level) for base, other in self._pairs]
+
+    @cached_property
+    def replicas_needed(self) -> str:
+        """How many replicas intervals take where there were too few, in a sentence; empty where there are enough."""
+        ratios = [ratio for one in self.against for name in QUANTITIES if (ratio := getattr(one, name)) is not None]
+        needed = sorted({replicas_needed(one) for one in ratios if math.isnan(one.low)})
+        return f"An interval takes {' or '.join(map(str, needed))} replicas of each." if needed else ""
 
     def result(self) -> ComparisonResult:
         """All of it as the document of `netsim compare --json`."""
@@ -326,14 +338,24 @@ def _same(a: object, b: object) -> bool:
 
 
 # ── cautions ────────────────────────────────────────────────────────────────────────────────────────────
-def _cautions(runs: Sequence[Run], subjects: Sequence[Subject]) -> list[str]:
+def _cautions(
+    runs: Sequence[Run], subjects: Sequence[Subject], pairs: Sequence[tuple[Subject, Subject]]
+) -> list[str]:
     judged = [(one.label, audit) for one in subjects if isinstance(audit := one.entry.audit, AuditResult)]
     costed = [(one.label, one.entry.measures) for one in subjects if one.entry.measures is not None]
     versions = [(run.label, run.results.versions.get("netsim-lab", "")) for run in runs]
     changed = "change of the gradient between the worlds"
 
-    def of(get: Callable[[AuditResult], str | None]) -> list[tuple[str, str | None]]:
-        return [(label, get(audit)) for label, audit in judged]
+    def differ(what: str, why: str, get: Callable[[AuditResult], str | None]) -> str:
+        """A sentence of the algorithms that are compared, and of those that are not the same to their base."""
+        values = {label: get(audit) for label, audit in judged}
+        apart = {
+            one.label
+            for pair in pairs
+            if all(values.get(one.label) for one in pair) and len({values[one.label] for one in pair}) > 1
+            for one in pair
+        }
+        return _several(what, why, values.items(), apart if pairs else None)
 
     objectives: dict[tuple[str, ...], list[str]] = {}
     for run in runs:
@@ -345,19 +367,19 @@ def _cautions(runs: Sequence[Run], subjects: Sequence[Subject]) -> list[str]:
     units = [(one.label, one.entry.convergence.unit) for one in subjects if one.entry.convergence and not usual]
     found = [
         other if len(objectives) > 1 else "",
-        _several("adjacency", "their epsilons bound different changes", of(lambda a: a.claim.adjacency)),
-        _several("δ", "an ε at one δ is none at another", of(lambda a: show(a.claim.delta))),
-        _several("norm of the claim", "a change of 1 is not the same in both", of(lambda a: a.claim.norm)),
-        _several(changed, "the more it changes, the larger is ε", of(lambda a: show(a.claim.gradient_change, 4))),
+        differ("adjacency", "their epsilons bound different changes", lambda a: a.claim.adjacency),
+        differ("δ", "an ε at one δ is none at another", lambda a: show(a.claim.delta)),
+        differ("norm of the claim", "a change of 1 is not the same in both", lambda a: a.claim.norm),
+        differ(changed, "the more it changes, the larger is ε", lambda a: show(a.claim.gradient_change, 4)),
         _several("accuracy's measure", "what an accuracy costs is of different measures",
                  ((label, own.measure.replace("_", " ")) for label, own in costed if own.to_accuracy)),
         _several("unit of time", "curves by rounds and by activations share an axis", units),
-        _several("number of trials", "what a game can prove at most grows with them", of(lambda a: show(a.trials))),
-        _several("confidence of the audit", "the surer, the wider is an interval of the same evidence",
-                 of(lambda a: show(a.confidence))),
-        _several("audited agent", "each has its own data, and says other things",
-                 of(lambda a: str(a.loss_breakdown.agent)))
-        or _several("audited pair", "an exact ε is that of its pair", of(lambda a: a.pair)),
+        differ("number of trials", "what a game can prove at most grows with them", lambda a: show(a.trials)),
+        differ("confidence of the audit", "the surer, the wider is an interval of the same evidence",
+               lambda a: show(a.confidence)),
+        differ("audited agent", "each has its own data, and says other things",
+               lambda a: str(a.loss_breakdown.agent))
+        or differ("audited pair", "an exact ε is that of its pair", lambda a: a.pair),
         *_own_code(runs),
         _several("version of netsim", "the same scenario may give other numbers", versions),
     ]  # fmt: skip
@@ -389,14 +411,17 @@ def _own_code(runs: Sequence[Run]) -> list[str]:
     return [_several(f"code of {place}", "it was changed between the runs", codes) for place, codes in found.items()]
 
 
-def _several(what: str, why: str, values: Iterable[tuple[str, str | None]]) -> str:
-    """A sentence where not all are the same; two numbers that print alike are the same. A run of several algorithms
-    with one value goes by its own name."""
+def _several(
+    what: str, why: str, values: Iterable[tuple[str, str | None]], among: Collection[str] | None = None
+) -> str:
+    """A sentence where not all are the same, of those `among` which it is asked; two numbers that print alike are the
+    same. A run of several algorithms with one value goes by its own name."""
     groups: dict[str, list[str]] = {}
     every = Counter[str]()
     for label, value in values:
         if value:
-            groups.setdefault(value, []).append(label)
+            if among is None or label in among:
+                groups.setdefault(value, []).append(label)
             every[_run_of(label)] += 1
     if len(groups) < 2:
         return ""

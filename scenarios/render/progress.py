@@ -145,8 +145,8 @@ def _whole() -> Column:
 
 
 class Bars:
-    """A progress bar per stage, with the time left; where the output is no terminal, a line per stage, and one
-    whenever a stage has been silent.
+    """A progress bar per stage, with the time taken, and where there is room the time left; where the output is no
+    terminal, a line per stage, and one whenever a stage has been silent.
 
     What a `watcher` shows of the run is above the bars. Without `lines` an output that is no terminal gets nothing,
     and the bars of a terminal are gone when all is done: for a command whose answer is all that is to be read.
@@ -169,7 +169,7 @@ class Bars:
             _Sign(finished_text="[green]✓[/]"), TextColumn("{task.description}", table_column=Column()),
             *([BarColumn(bar_width=16)] if console.width >= NARROW else []),
             *([DownloadColumn()] if in_bytes else []), TimeElapsedColumn(_whole()),
-            TimeRemainingColumn(table_column=_whole()),
+            *([TimeRemainingColumn(table_column=_whole())] if console.width >= NARROW else []),
             console=console, disable=not console.is_terminal, transient=not lines,
         )  # fmt: skip
         self._progress.watcher = watcher

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attacks.audit.verdict import BROKEN
+from attacks.audit.verdict import BROKEN, measured
 from netsim.claims import UNCLAIMED
 from scenarios.results import attacked, findings
 from scenarios.results.attacks import GradientResult, ImageResult
@@ -13,7 +13,7 @@ from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused
 from scenarios.results.budgets import OverTime
 from scenarios.results.findings import Entry
-from scenarios.results.numbers import MISSING, between, show, show_epsilon
+from scenarios.results.numbers import MISSING, between, percent, show, show_epsilon
 from scenarios.results.traffic import Traffic, TrafficResult
 from scenarios.results.tree import AlgorithmResult, Results, VariantResult
 from scenarios.results.views import Prices, ViewPrices, Views, ViewsResult
@@ -221,20 +221,21 @@ def _not_begun(every: Sequence[str], reached: Sequence[Entry]) -> list[str]:
 
 # ── the run and its audit ───────────────────────────────────────────────────────────────────────────────
 def about(results: Results, entry: AlgorithmResult) -> list[str]:
-    """All that was found of an algorithm, a sentence or two each: audit, run, attacks, other listeners."""
-    return [*audited(results, entry), *ran(results, entry), *seen(entry)]
+    """All that was found of an algorithm beside its verdict and pair, a sentence or two each: audit, run, attacks,
+    other listeners."""
+    return [*audited(entry), *ran(results, entry), *seen(entry)]
 
 
-def audited(results: Results, entry: AlgorithmResult) -> list[str]:
-    """All that an audit found of an algorithm, a sentence or two each."""
-    audit, spec = entry.audit, results.scenario.audit
-    lines = [findings.sentence(entry)]
+def audited(entry: AlgorithmResult) -> list[str]:
+    """All that an audit found of an algorithm beside its verdict, the cause of that, and the pair."""
+    audit, lines = entry.audit, list[str]()
     if isinstance(audit, AuditResult):
+        lines += filter(None, [measured(audit.reason)])
         lines += ["It rests on:", *(f"• {one}" for one in conditions)] if (conditions := rests_on(audit)) else []
-        lines += [f"Pair: {audit.search.sentence}."] if audit.search else []
-        if spec is not None and audit.sequential_test.stopped:
-            counts = f"{audit.trials:,} of at most {spec.trials:,}"
-            lines.append(f"The audit ended after {counts} transcripts of each world: refuted.")
+        if (search := audit.search) is not None:
+            there = math.isinf(search.winner.epsilon) or search.winner.description in audit.pair
+            how = search.sentence.removeprefix(f"{search.winner.description}: ") if there else search.sentence
+            lines.append(f"Search for the pair: {how}.")
         lines += games(audit)
     return lines + list(filter(None, [over_time(entry.over_time)]))
 
@@ -423,7 +424,7 @@ def views(found: Views | None, by_exact_loss: bool = False) -> list[str]:
     smallest = sorted((one for one in refuted if one.name in found.smallest), key=lambda one: -one.log_e)
     lines = [
         f"The claim is refuted by black-box scores for {len(refuted)} of {len(found.views)} views "
-        f"(false discovery rate at most {100 * found.false_discovery_rate:.3g}%):"
+        f"(false discovery rate at most {percent(found.false_discovery_rate)}):"
     ]
     lines += [
         f"  {one.taps}: e-value 10^{one.log_e / math.log(10):.1f}, ε ≥ {show_epsilon(one.epsilon_audited)} by itself"
@@ -473,7 +474,7 @@ def images(found: ImageResult | Refused | None, agents: int) -> list[str]:
         others = f"{rest} more {left} to rebuild one from"
         return [f"{rebuilt} of {len(skills)} training images rebuilt{f' ({others})' if rest > 0 else ''}."]
     best = max(skills)
-    by = f" by more than {best:.1%}" if best > 0.001 else ""
+    by = f" by more than {percent(best)}" if best > 0.001 else ""
     return [f"No training image rebuilt: none is better than the prior's guess{by}."]
 
 
@@ -489,7 +490,7 @@ def traffic(found: Traffic | None) -> list[str]:
         wrong, guess = "", ""
         if activity.activations is not None:
             wrong = f", {activity.wrong:,} wrong" if activity.wrong else ""
-            guess = "" if activity.guessed is None else f" (a guess without the tap: {activity.guessed:.0%})"
+            guess = "" if activity.guessed is None else f" (a guess without the tap: {percent(activity.guessed)})"
         known.append(f"who acted when, {activity.found:,}{of} activations{wrong}{guess}")
     known += [] if found.computing.refused else [_slower(found.computing)]
     dimension = "not the dimension"

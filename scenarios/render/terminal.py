@@ -57,17 +57,30 @@ _NOT_ALLOWED = (errno.EACCES, errno.EPERM)
 
 _FILLING = re.compile(r" +(?=\n)")
 
-_HELD = "\ue000"
-"""A blank at which no line ends, until it is written."""
+_HELD, _NARROW_HELD = "\ue000", "\ue001"
+"""Blanks at which no line ends, until they are written: a plain one, and a narrow one."""
 _UNIT = re.compile(
-    r"(?<=\d) (?=(?:[%×]|[kMGT]?B|bytes?|[mµn]?s|min|h)(?!\w))|(?<=[εδ]) (?=[=≥≤] \d)|(?<=[=≥≤×]) (?=\d)"
+    r"(?<=\d) (?=(?:[%×]|[kMGT]?B|bytes?|[mµn]?s|min|h)(?!\w))"
+    r"|(?<=\d) (?=to \d)|(?<=\d to) (?=\d)"
+    r"|(?<=\(\d) (?=[a-z]{1,12}\))"
+    r"|(?<=[εδ]) (?=[≥≤] \d)|(?<=[=≥≤×]) (?=[−-]?[\d∞])"
+    r"|(?<=\S) (?=· )|(?<=·) (?=\S{1,8}(?!\S))"
 )
-"""Blanks between a number and its unit, or the sign before it and whose number that is."""
+"""Blanks between a number and its unit, what it is counted by or the sign before it, and around the point between an
+algorithm and its run."""
+_WHOSE = re.compile(r"(?<!\S)(\S{1,16}) (?== [−-]?[\d∞])|(?<![^\s(])([A-Z][a-z]+|[Ee]qs?\.|agent|round) (?=\d)")
+"""Short names, and the blanks between them and a number or its sign: "replicas = 50", "Corollary 1"."""
 
 
-def _held(text: str) -> str:
-    """A text whose numbers stay beside their units: "100 %"."""
-    return _UNIT.sub(_HELD, text)
+def held(text: str) -> str:
+    """A text whose numbers stay beside their units and names: "100 %", "δ = 0.001"."""
+    text = _WHOSE.sub(lambda found: (found[1] or found[2]) + _HELD, text)
+    return _UNIT.sub(_HELD, text).replace("\u202f", _NARROW_HELD)
+
+
+def _freed(text: str) -> str:
+    """The text of `held` with blanks again."""
+    return text.replace(_HELD, " ").replace(_NARROW_HELD, "\u202f")
 
 
 class _Console(Console):
@@ -106,11 +119,11 @@ class _Console(Console):
 
     def render_str(self, text: str, *args: Any, **options: Any) -> Text:
         """A text in which a number and its unit are in one line."""
-        return super().render_str(_held(text), *args, **options)
+        return super().render_str(held(text), *args, **options)
 
     def _render_buffer(self, buffer: "Iterable[Segment]") -> str:
         """Without the blanks that fill lines up: a program that reads them wants none."""
-        text = super()._render_buffer(buffer).replace(_HELD, " ")
+        text = _freed(super()._render_buffer(buffer))
         return text if self.is_terminal else _FILLING.sub("", text)
 
     @contextmanager
@@ -241,7 +254,7 @@ def _sentence(to: _Console, text: str, style: str | None = None, whole: bool = F
         to.print(text, style=style, highlight=False, markup=False, soft_wrap=whole)
         return
     width = max(1, to.width - hang)
-    lines = in_parts(Text(_held(named(text[hang:], to.agents))), width).wrap(to, width)
+    lines = in_parts(Text(held(named(text[hang:], to.agents))), width).wrap(to, width)
     for k, one in enumerate(lines):
         one.rstrip()
         to.print(Text(text[:hang] if k == 0 else " " * hang) + one, style=style, soft_wrap=True)
@@ -282,10 +295,10 @@ def _filled(lead: str, words: str, before: str) -> list[str]:
 def _hanging(words: str, first: str, others: str, width: int) -> list[str]:
     """Words in lines that begin with `first`, and all but the first with `others`; no word is broken."""
     lines = wrap(
-        _held(words), width, initial_indent=first, subsequent_indent=others, break_long_words=False,
+        held(words), width, initial_indent=first, subsequent_indent=others, break_long_words=False,
         break_on_hyphens=False,
     )  # fmt: skip
-    return [one.replace(_HELD, " ") for one in lines]
+    return [_freed(one) for one in lines]
 
 
 def entry(name: str, text: str) -> list[str]:

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from scenarios.render import plain_words
-from scenarios.render.sentences import ELSEWHERE, about, games, missing, ran, seen, word
+from scenarios.render.sentences import ELSEWHERE, about, games, missing, ran, rests_on, seen, word
 from scenarios.render.tables import Column, fitted
 from scenarios.render.terminal import (
     NARROW,
@@ -121,11 +121,11 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
         console.print(f"[bold]{escape(entry.name)}[/]: {coloured(entry)}. {says}", highlight=False)
         if (caution := findings.caution(entry)) is not None:
             line(f"  {caution}", style="bold yellow")
-        _print_plain(results, entry, numbers=not tabled)
+        _print_plain(results, entry, numbers=not tabled, counted=not verbose)
         found = [] if alone else ran(results, entry)
         if verbose:
             found = about(results, entry)
-            found += [entry.audit.terms] if isinstance(entry.audit, AuditResult) else []
+            found += _extent(entry.audit, stated=not tabled) if isinstance(entry.audit, AuditResult) else []
         elif isinstance(entry.audit, AuditResult):
             found = [*games(entry.audit), *found, *seen(entry)]
         for text in found:
@@ -145,18 +145,29 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
             )
 
 
-def _print_plain(results: Results, entry: AlgorithmResult, *, numbers: bool) -> None:
-    """The audit of one algorithm, a term a line; its `numbers`, too, where no table has them."""
+def _print_plain(results: Results, entry: AlgorithmResult, *, numbers: bool, counted: bool) -> None:
+    """The audit of one algorithm, a term a line; its `numbers`, too, where no table has them; its conditions
+    `counted`, where no list has them."""
     reason = "" if entry.audit is None and entry.audit_status == "no claim" else plain_words.why(results, entry)
     terms = [("why", reason)] if reason else []
     if isinstance(audit := entry.audit, AuditResult):
-        if audit.bound is not None and audit.verdict in ("proven", "refuted"):
-            count = plural(len(audit.bound.conditions), "condition")
+        if counted and (conditions := rests_on(audit)):
+            count = plural(len(conditions), "condition")
             terms.append(("rests on", f"{count}, each checked (--verbose lists them)"))
         terms += plain_words.pair(audit)
     if numbers:
         _print_terms(plain_words.epsilon_rows(entry))
     _print_terms(terms)
+
+
+def _extent(audit: AuditResult, *, stated: bool) -> list[str]:
+    """The δ of the epsilons, unless it is `stated` with a claim, and how much of the claim is proven of the pair."""
+    found = list[str]()
+    if audit.epsilon_claimed is None or not stated:
+        found.append(f"All epsilons are at δ = {show(audit.claim.delta)}.")
+    if audit.proven_share is not None and audit.verdict != "proven":  # which is of an upper end
+        found.append(f"Proven of the pair: at least {audit.proven_of_claim}.")
+    return [" ".join(found)] if found else []
 
 
 def _print_terms(rows: Sequence[tuple[str, ...]]) -> None:

@@ -508,15 +508,6 @@ class AuditResult(_Repeated, Shown):
         stated = " moved by " in self.claim.adjacency or not math.isfinite(size)
         return self.claim.adjacency + ("" if stated else f" (a gradient by {show(size)} at most, in ℓ2)")
 
-    @property
-    def terms(self) -> str:
-        """The adjacency that was audited, and how much of it and of the claim the pair uses, in sentences."""
-        found = f"Adjacency audited: {self.allowed}, at δ = {show(self.claim.delta)}."
-        if self.change_used is not None:
-            found += f" The pair uses {self.used_of_allowed} of the change that the claim allows."
-        below = self.proven_share is not None and self.verdict != "proven"  # which is of an upper end
-        return found + (f" Proven of the pair: at least {self.proven_of_claim}." if below else "")
-
     def facts(self) -> dict[str, object]:
         claimed = show_epsilon(self.epsilon_claimed)
         return {

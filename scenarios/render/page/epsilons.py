@@ -38,9 +38,10 @@ _LANES = ("claimed", "exact", "audited")
 _BLOCK = 4.7  # lanes an algorithm takes, its name among them
 _LANE = 20  # pixels
 _SIZE = 11.5  # of a number beside its mark
+_NEAR = 24  # pixels from a mark within which a number is read as its own
 _WIDE, _NARROW = 860, 370  # pixels: drawn for a desk, and for a phone
 _KEY = (
-    Entry("claimed: the paper's formula", ({"color": INK, "marker": "|", "linestyle": "none"},
+    Entry("claimed: the paper's formula, or the author's", ({"color": INK, "marker": "|", "linestyle": "none"},
                                            {"color": INK, "marker": "D", "linestyle": "none"})),
     Entry("exact: the mechanism itself, with its interval",
           ({"color": BLUE, "linewidth": 6, "alpha": 0.4}, {"color": BLUE, "marker": "o", "linestyle": "none"})),
@@ -212,18 +213,20 @@ class _Painter:
         return start, start + width
 
     def _room(self, starts: Sequence[float], width: float, mark: tuple[float, float]) -> tuple[float, bool]:
-        """A place for a text so wide inside the picture, and, if there is one, off the line of the claim, and off its
-        own `mark`: the first or the second of `starts`, else the nearest to the mark; whether it is off the line."""
+        """A place for a text so wide inside the picture and near its own `mark`, off it and off the line of the claim
+        if it can be: the first or the second of `starts`, else the nearest; and whether it is off the line."""
         (left, last), claim = self.plot.get_xlim(), self.scale.at(self.row.claimed)
         first = left + 6 * self.pixel  # apart from the name of the lane
         gap, tries = 3 * self.pixel, [*starts, mark[1] + 3 * self.pixel, mark[0] - 3 * self.pixel - width]
         tries += [first, last - width]
         inside = [start for start in tries if first <= start <= last - width]
-        for taken in (((claim, claim), mark), ((claim, claim),)):
+        for taken in (((claim, claim), mark), (mark,), ((claim, claim),)):
             free = [s for s in inside if not any(s - gap < end and begin < s + width + gap for begin, end in taken)]
-            if free:
-                away = [max(mark[0] - s - width, s - mark[1]) for s in free]
-                return next((s for s in free if s in starts[:2]), free[int(np.argmin(away))]), True
+            away = [max(mark[0] - s - width, s - mark[1]) for s in free]
+            if beside := [s for s in free if s in starts[:2]]:
+                return beside[0], taken != (mark,)
+            if free and not min(away) > _NEAR * self.pixel:
+                return free[int(np.argmin(away))], taken != (mark,)
         anywhere = [min(max(start, first), last - width) for start in starts if math.isfinite(start)]
         return (inside or anywhere)[0], False
 

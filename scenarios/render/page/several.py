@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES, Comparison, Subject, replicas_needed
+from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES, Comparison, Subject
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import environment, progress
@@ -54,6 +54,7 @@ def comparison_page(comparison: Comparison) -> str:
             quantities=list(QUANTITIES.values()),
             against=[_against(one) for one in comparison.against],
             confidence=show(100 * CONFIDENCE),
+            needed=comparison.replicas_needed,
             curves_title="The runs and the attacks",
             run_title="How they end, and what they cost",
             run_rows=[
@@ -120,8 +121,7 @@ def against_words(one: ComparisonResult.Against) -> dict[str, str]:
         ratio: Ratio | None = getattr(one, name)
         if ratio is not None:
             ends = f" [{show(ratio.low)}, {show(ratio.high)}]"
-            few = f" (an interval takes {replicas_needed(ratio)} replicas of each)"
-            found[name] = f"{show(ratio.estimate)} ×{ends if ratio.low == ratio.low else few}"
+            found[name] = f"{show(ratio.estimate)} ×{ends if ratio.low == ratio.low else ' (too few replicas)'}"
     if one.epsilon_exact == "not told apart":
         found[_EXACT] = "no proven difference"
     elif one.epsilon_exact is not None:

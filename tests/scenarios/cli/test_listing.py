@@ -100,6 +100,7 @@ def test_algorithms_and_attacks_of_one_module_each_say_their_own(everything):
     shown = {kind: cli("show", kind).output for kind in ("recal", "dp_recal", "neighbor_range")}
     assert all("u⁺ = u + λ⁺ − λ_i" in shown[kind] for kind in ("recal", "dp_recal"))
     assert "Theorem 4" in shown["dp_recal"]
+    assert " ".join(shown["dp_recal"].split()).count("RECAL whose baton carries") == 1
     assert "Theorem 4" not in shown["recal"]
     assert "Algorithm 2*" in shown["neighbor_range"]
     assert "penalties" not in shown["neighbor_range"]

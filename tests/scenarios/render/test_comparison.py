@@ -110,6 +110,13 @@ def test_what_cannot_be_compared_is_said(pair, where, value, said):
     run = read_runs([str(pair[0])])[0]
     comparison = Comparison([run, changed(run, "other", **{where: value})])
     assert any(line.startswith(said) for line in comparison.cautions), comparison.cautions
+    if where.startswith(AUDIT):  # of another algorithm, which is not compared with it, it is no matter
+        both = [json.loads(dumps(run.results))["algorithms"][1]["audit"], "done"]
+        parts = dict(zip(("algorithms__0__audit", "algorithms__0__audit_status"), both, strict=True))
+        first, second = changed(run, "calm", **parts), changed(run, "other", **parts)
+        path = where.replace("__1__", "__0__")
+        alike = Comparison([changed(first, "calm", **{path: value}), changed(second, "other", **{path: value})])
+        assert alike.cautions == []
     if "objective" in said:
         assert all(one.final_error is one.gradient_error is None for one in comparison.against)
         assert comparison.against[0].why["final_error"] == "not the same objective"
@@ -190,6 +197,15 @@ def test_too_few_replicas_for_an_interval_say_how_many_it_takes(paired):
     known = [ratio([1.0] * n, [2.0] * n, paired=paired, confidence=0.95).low for n in (least - 1, least)]
     assert math.isnan(few.low)
     assert [math.isnan(low) for low in known] == [True, False]
+
+
+def test_how_many_replicas_intervals_take_is_said_once(pair):
+    (run,) = read_runs([str(pair[0])])
+    finals = {f"algorithms__{k}__convergence__finals": [0.1, 0.2, 0.3] for k in (0, 1)}
+    comparison = Comparison([changed(run, "calm", **finals), changed(run, "few", **finals)])
+    assert comparison.replicas_needed == "An interval takes 8 replicas of each."
+    assert [against_words(one)["final_error"] for one in comparison.against] == ["1 × (too few replicas)"] * 2
+    assert comparison_page(comparison).count("An interval takes") == 1
 
 
 def test_algorithms_of_one_folder_and_one_of_each(pair):
@@ -276,7 +292,7 @@ def test_the_command_writes_a_page_and_prints_tables_or_json(pair, tmp_path, mon
     cli("compare", *places, ends=0, output="algorithms[noisy].scale")
     assert Path("comparison.html").exists()
     narrow = cli("compare", *places, ends=0, env={"COLUMNS": "40"}).stdout.splitlines()
-    assert len([line for line in narrow if line.startswith("    verdict: ")]) == 2  # a list for each, no table
+    assert len([line for line in narrow if line.startswith("    verdict: ")]) == 4  # a list for each, no table
     assert not [line for line in narrow if line.split() == ["algorithm", "verdict"]]
     asked = cli("compare", *places, "--json")
     found = json.loads(asked.stdout)

@@ -221,7 +221,7 @@ def test_from_a_file_to_a_verdict_with_a_page_in_one_command(tmp_path):
     assert "Add noise to ‘z’, or do not send it" in said
     assert "packets" not in said
     shown = cli("audit", "out", "--verbose", ends=1)
-    assert "Adjacency audited: one record of one agent replaced" in " ".join(shown.output.split())
+    assert "packets" in shown.output
     told = json.loads((tmp_path / "out" / "results.json").read_text())["algorithms"][0]["audit"]["claim"]
     assert told["norm"] == "no norm of its own"
     assert "netsim witness out/witness-twoexchanges.json" in done.output

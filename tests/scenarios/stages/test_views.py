@@ -135,7 +135,8 @@ class TestWhatIsWritten:
         lines = sentences.views(views_result(found))
         count = len(found.refuted)
         assert lines[0] == (
-            f"The claim is refuted by black-box scores for {count} of 11 views (false discovery rate at most 5%):"
+            f"The claim is refuted by black-box scores for {count} of 11 views "
+            "(false discovery rate at most 5\u202f%):"
         )
         assert lines[1].startswith("  the link of agents 1 and 2, both ways: e-value 10^")
         assert lines[-1] == f"  and {count - 1} more, which contain one of these"

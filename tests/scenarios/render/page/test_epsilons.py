@@ -111,10 +111,12 @@ def test_an_arrow_to_infinity_leaves_out_its_own_number(claimed, audited, lower,
             assert end <= box.x0 + 1 or begin >= box.x1 - 1, text.get_text()
 
 
-@pytest.mark.parametrize("claimed", [0.5, 0.8, 1.0, 1.3, 5.0])
+@pytest.mark.parametrize("claimed", [0.5, 0.8, 1.0, 1.3, 3.643, 5.0])
 @pytest.mark.parametrize("audited", [0.0, 0.118, 0.884, 1.06, 5.3])
 @pytest.mark.parametrize(("lower", "upper"), [(0.257, 0.271), (0.76, 3.41), (1.23, math.inf), (5.1, 5.2)])
-def test_no_number_lies_over_the_line_of_the_claim_or_outside(claimed, audited, lower, upper):
+def test_a_number_is_beside_its_mark_and_covers_the_line_of_the_claim_only_where_there_is_no_other_room(
+    claimed, audited, lower, upper
+):
     interval = {"lower": lower, "estimate": lower, "upper": upper}
     numbers = {"epsilon_exact": interval, "epsilon_audited": audited, "epsilon_claimed": claimed}
     for axes in drawn(numbers):
@@ -122,12 +124,18 @@ def test_no_number_lies_over_the_line_of_the_claim_or_outside(claimed, audited, 
         for text in axes.texts:
             box = text.get_window_extent()
             if text.get_position()[1] in (2, 3) and text.get_text():
-                assert not box.x0 < at < box.x1, text.get_text()
+                assert not box.x0 < at < box.x1 or text.get_bbox_patch() is not None, text.get_text()
                 lane = text.get_position()[1]
                 for mark in axes.lines:  # its own dot or square
                     if mark.get_marker() in ("o", "s") and list(mark.get_ydata()) == [lane]:
                         dot = axes.transData.transform((mark.get_xdata()[0], 0))[0]
                         assert not box.x0 - 2 < dot < box.x1 + 2, text.get_text()
+                        if math.isfinite(upper) or lane == 3:
+                            ends = [axes.transData.transform((math.log10(one), 0))[0] for one in (lower, upper)]
+                            low, high = (dot, dot) if lane == 3 else (min(dot, *ends), max(dot, *ends))
+                            assert max(low - box.x1, box.x0 - high) < (90 if lane == 3 else 60), (
+                                "beside its own dot or square"
+                            )
                 assert axes.bbox.x0 + 3 <= box.x0 < box.x1 <= axes.bbox.x1 + 1, text.get_text()
 
 
