@@ -12,8 +12,7 @@ from rich.console import Console
 from netsim.errors import ScenarioError
 from scenarios import load
 from scenarios.certificate.ledger import Row
-from scenarios.cli import app, catalogue
-from scenarios.cli import ledger
+from scenarios.cli import app, catalogue, ledger
 from scenarios.cli import run as command
 from scenarios.render import sentences, terminal, verdicts
 from scenarios.render.progress import Bars
