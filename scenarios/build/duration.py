@@ -271,7 +271,7 @@ def attended(progress: Progress, algorithm: Algorithm) -> Generator[Callable[[Ru
     over, thread, found = threading.Event(), threading.get_ident(), deque[Running](maxlen=1)
 
     def watch() -> None:
-        since, wait, closed, sent, asked = time.monotonic(), QUIET, 0, 0, _Asked(algorithm)
+        since, wait, closed, sent, asked, advised = time.monotonic(), QUIET, 0, 0, _Asked(algorithm), False
         while not over.wait(wait):
             running = found[-1] if found else None
             before, closed = closed, 0 if running is None else running.estimates
@@ -287,7 +287,8 @@ def attended(progress: Progress, algorithm: Algorithm) -> Generator[Callable[[Ru
                     f"run() returns, and node.estimate(x) closes a round; a walk ends at its `stopping()`. {KEPT}"
                 )
             elif running is not None and (beyond := _beyond(running, algorithm)):
-                progress.say(f"{sent:,} packets, {beyond} {KEPT}")
+                progress.say(f"{sent:,} packets, {beyond}{'' if advised else f': {_ENDS} {KEPT}'}")
+                advised = True
             else:
                 wait = QUIET if closed > before else 2 * wait
                 continue
@@ -377,15 +378,15 @@ def _ask(progress: Progress, place: str, since: float) -> None:
 
 
 def _beyond(running: Running, algorithm: Algorithm) -> str:
-    """The agent that has gone on beyond every end that its algorithm states, and what would be one; "" for none."""
+    """The agent that has gone on beyond every end that its algorithm states, and how far; "" for none."""
     activations = running.activations
     most, horizon = max(activations), algorithm.horizon
     if algorithm.stopping().walks or (horizon is not None and most <= horizon):
         return ""
-    return (
-        f"agent {activations.index(most)} at activation {most:,}: does this end? Rounds need a bound; a walk ends "
-        "where its `stopping()` says, such as Stopping(per_agent=6)."
-    )
+    return f"agent {activations.index(most)} at activation {most:,}"
+
+
+_ENDS = "does this end? Rounds need a bound; a walk ends where its `stopping()` says, such as Stopping(per_agent=6)."
 
 
 def simulated(simulation: Simulation, stage: str, progress: Progress, packet_log: PacketLog | None = None) -> Run:

@@ -84,6 +84,8 @@ def _ledger(
         terminal.write_document([asdict(row) for row in shown])
     else:
         _print(shown)
+        if shown:
+            terminal.print_place("Results:", folder)
     missing = [entry.name for entry in ENTRIES if entry.name not in found]
     if not missing:
         page = out or folder / "ledger.md"

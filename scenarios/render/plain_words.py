@@ -223,7 +223,7 @@ def _protect(audit: AuditResult) -> str:
     if fields and fields[0].cause == "other message":
         return _always(audit)
     name = next((one.name for one in fields if one.name), "")
-    field = f"‘{name}’" if name else "that message"
+    field = f"'{name}'" if name else "that message"
     if any(one.cause == "too little noise" for one in fields if not one.granted):
         return (
             f"Give every number of {field} noise of its own: noise that other messages have too, that cancels, or "

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from rich.console import Console
 
-from attacks.audit.verdict import BROKEN
+from attacks.audit.verdict import BROKEN, cause
 from netsim.algorithms import Algorithm
 from netsim.arguments import expect
 from netsim.arrays import unknown
@@ -99,18 +99,21 @@ class OwnAudit:
         rows = [f"  {term + ':':14}{text}" for term, text in facts.items()]
         rows += [f"  {line}" for line in self._seen]
         rows += [f"  {_NEXT}:"] * bool(self.steps) + [f"    {step}" for step in self.steps]
-        return "\n".join([f"{self.name}: {self.verdict}. {capitalized(self.audit.reason)}", *rows])
+        return "\n".join([f"{self.name}: {self.verdict}. {self._why}", *rows])
 
     def _repr_html_(self) -> str:
         """A table, for notebooks."""
         colour = _GOOD if self.verdict in PASSED else _BAD if self.verdict in BROKEN else _OPEN
         head = f'{escape(self.name)}: <span style="color: {colour}" title="{escape(meaning(self.verdict))}">'
         steps = f"<p>{_NEXT}:</p><ul>{''.join(f'<li>{escape(step)}</li>' for step in self.steps)}</ul>"
-        said = (
-            f"<p><b>{head}{self.verdict}</span></b>. {escape(capitalized(self.audit.reason))}</p>{self.audit.table()}"
-        )
+        said = f"<p><b>{head}{self.verdict}</span></b>. {escape(self._why)}</p>{self.audit.table()}"
         said += "".join(f"<p>{escape(line)}</p>" for line in self._seen)
         return said + steps * bool(self.steps)
+
+    @property
+    def _why(self) -> str:
+        """The cause of the verdict; what was measured is in the rows below it."""
+        return capitalized(cause(self.audit.reason) or self.audit.reason)
 
     @property
     def _seen(self) -> list[str]:

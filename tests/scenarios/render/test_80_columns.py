@@ -11,7 +11,8 @@ from rich.console import Console
 
 from netsim.errors import ScenarioError
 from scenarios import load
-from scenarios.cli import app, catalogue
+from scenarios.certificate.ledger import Row
+from scenarios.cli import app, catalogue, ledger
 from scenarios.cli import run as command
 from scenarios.render import sentences, terminal, verdicts
 from scenarios.render.progress import Bars
@@ -382,6 +383,16 @@ def test_a_number_stands_beside_its_unit(narrow, text, second, lead):
     terminal.line(lead + text)
     terminal.console.print(lead + text, highlight=False, markup=False)
     assert [one.strip() for one in narrow.getvalue().splitlines()].count(second) == 2
+
+
+@pytest.mark.parametrize("violation", [None, 7])
+def test_the_ledger_has_no_empty_column_and_explains_what_is_shown(narrow, violation):
+    ledger._print([Row("one", "mine", "python", "consistent", "1", violation=violation, seconds=8.5)])
+    text = narrow.getvalue()
+    assert "δ" not in text
+    assert ("from" in text) is (violation is not None)
+    assert "8.5" in text
+    assert "seconds" in text
 
 
 @pytest.mark.parametrize(("width", "listed"), [(40, True), (59, True), (60, False)])

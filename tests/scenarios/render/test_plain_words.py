@@ -227,9 +227,9 @@ def test_what_the_reason_names_stands_first(reason, first, kind):
 @pytest.mark.parametrize(
     ("cause", "granted", "says"),
     [
-        ("value", False, "Add noise to ‘x’, or do not send it"),
-        ("too little noise", False, "Give every number of ‘x’ noise of its own: noise that other messages have too"),
-        ("too little noise", True, "Add noise to ‘other’, or do not send it"),  # of who knows more than the wire
+        ("value", False, "Add noise to 'x', or do not send it"),
+        ("too little noise", False, "Give every number of 'x' noise of its own: noise that other messages have too"),
+        ("too little noise", True, "Add noise to 'other', or do not send it"),  # of who knows more than the wire
     ],
 )
 def test_noise_that_is_used_twice_is_to_be_drawn_afresh(cause, granted, says):
