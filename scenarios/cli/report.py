@@ -361,8 +361,8 @@ def _trace(
     number: Annotated[
         list[int] | None, bounded(-1, None, help="Number of a message: the sender's count of its kind; -1: none.")
     ] = None,
-    limit: Annotated[int | None, bounded(0, None, help="Rows to show; 0: all.", show_default=str(ROWS))] = None,
-    replica: Annotated[int | None, bounded(0, None, help="Replica whose values are shown.", show_default="0")] = None,
+    limit: Annotated[int | None, bounded(0, None, help=f"Rows to show; 0: all. Default: {ROWS}.")] = None,
+    replica: Annotated[int | None, bounded(0, None, help="Replica whose values are shown. Default: 0.")] = None,
     values: Annotated[bool, typer.Option("--values", help="Show values in place of norms.")] = False,
     summary: Annotated[bool, typer.Option("--summary", help="Count all selected rows, by link and kind.")] = False,
     as_json: Annotated[
