@@ -557,13 +557,13 @@ def _tag_in(there: object, tag: str, words: Sequence[str], keys: Sequence[Key], 
     return ""
 
 
-def _constant(value: object, there: Mapping[str, Any]) -> str:
+def _constant(value: object, there: Tree) -> str:
     """A question that offers the number of a constant, which stands alone."""
     numbers = [one for one in there.values() if isinstance(one, int | float)]
     return f"; did you mean {numbers[0]} alone?" if value == "constant" and len(numbers) == 1 else ""
 
 
-def _after_a_comma(name: str, value: object, there: Mapping[str, Any]) -> str:
+def _after_a_comma(name: str, value: object, there: Tree) -> str:
     """A question that offers the number with a point, of which a comma in braces has made the decimals a field."""
     fields = list(there)
     before = dict(zip(fields[1:], fields, strict=False)).get(name)
