@@ -215,7 +215,8 @@ def _lab(
             ]
             print_tables(columns[0], [columns[1:]], console)
             here = escape(program())
-            console.print(f"Open one with [bold]{here} lab NAME[/], all with [bold]{here} lab[/].", highlight=False)
+            print_place("Open one with:", f"{here} lab NAME")
+            print_place("Open all with:", f"{here} lab")
         elif edit:
             _edit(one, copy, port, browser and not headless)
         elif copy is not None:

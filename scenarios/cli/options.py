@@ -27,7 +27,16 @@ from netsim.files import path_of
 from netsim.memory import check_jobs, limited
 from scenarios.cli.narrow_help import NarrowHelp
 from scenarios.files.folders import MANIFEST
-from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, fail, prints_apart, problems, program, write_document
+from scenarios.render.terminal import (
+    INTERRUPTED,
+    WRONG_INPUT,
+    fail,
+    print_place,
+    prints_apart,
+    problems,
+    program,
+    write_document,
+)
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -105,7 +114,7 @@ def _misused(error: Exception, ctx: Any) -> NoReturn:
     problems.say(f"[bold red]{kind}[/]: {markup.escape(why)}")
     command = ctx if getattr(error, "ctx", None) is None else mistake.ctx
     called = command.command_path.removeprefix(command.find_root().command_path)
-    problems.say(f"Its options and an example: {markup.escape(program() + called)} --help")
+    print_place("Its options and an example:", f"{program()}{called} --help", to=problems)
     if ctx.meta.get("netsim.json"):
         one = {"file": None, "line": None, "field": field, "value": None, "problem": why, "allowed": ""}
         described = {"type": kind, "message": why, "mistakes": [one]}

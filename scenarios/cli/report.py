@@ -14,7 +14,7 @@ from rich.markup import escape
 from netsim.errors import ScenarioError
 from scenarios.cli.options import Settings, bounded, command, dated_folder, given, of_folder, of_run, refuse, repeated
 from scenarios.files.folders import PAGE, RESULTS, SWEEP, SWEPT, check_new, written
-from scenarios.render.tables import fitted
+from scenarios.render.tables import Column, print_tables
 from scenarios.render.terminal import (
     INTERRUPTED,
     WRONG_INPUT,
@@ -235,7 +235,6 @@ def _compare(
 def _print(comparison: "Comparison") -> None:
     from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES
     from scenarios.render.page.several import against_words, run_cells
-    from scenarios.render.tables import Column, print_tables
     from scenarios.render.verdicts import coloured, epsilon_columns
     from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import MISSING, setting, show
@@ -402,7 +401,7 @@ def _trace(
                 write(totals.as_json())
             else:
                 for one in totals.tables(traced.name):
-                    console.print(fitted(one, console))
+                    print_tables(one[0], [one[1:]], console)
                 line(f"{totals.sentence()}; values were not read")
         elif as_json or as_lines:
             _objects(traced.as_json(most, values), as_lines)

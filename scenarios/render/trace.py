@@ -371,10 +371,10 @@ class Totals:
             for table, lines in ((links, named), (kinds, self._of(event, 2).items())):
                 for what, (rows, size) in lines:
                     share = f"{size / max(1, total):.1%}"
-                    table.append((_EVENTS[event], escape(str(what)), f"{rows:,}", f"{size:,}", share))
+                    table.append((escape(str(what)), _EVENTS[event], f"{rows:,}", f"{size:,}", share))
         for what, table in (("from → to", links), ("kind", kinds)):
             if table:
-                cells = zip(("event", what, "rows", "bytes", "share"), zip(*table, strict=True), strict=True)
+                cells = zip((what, "event", "rows", "bytes", "share"), zip(*table, strict=True), strict=True)
                 yield [
                     Column(head, own, right=head in ("rows", "bytes", "share"), whole=head != what)
                     for head, own in cells

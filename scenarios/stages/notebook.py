@@ -153,8 +153,8 @@ def audit_own(
     if not (_number(epsilon) or epsilon is None) or not _number(delta):
         allowed = "ε, or (ε, δ), of a whole run, such as 1.0 or (1.0, 1e-5); none: what its claim() says; FIELD=VALUE"
         raise ScenarioError("claim", claim, "not a claim", allowed)
-    if not (epsilon is None or epsilon >= 0) or not 0 <= delta <= 1:
-        raise ScenarioError("claim", claim, "out of range", "ε >= 0, and δ from 0 to 1")
+    if not (epsilon is None or epsilon >= 0) or not 0 <= delta < 1:
+        raise ScenarioError("claim", claim, "out of range", "ε >= 0, and δ from 0 to less than 1")
     for one in (one for one in options if _number(one) and 0 <= float(one) < 1):
         allowed = f"({epsilon}, {one}) as the second argument"
         raise ScenarioError("options", one, "is a number: δ is part of the claim", allowed)

@@ -226,7 +226,7 @@ def test_a_folder_without_its_transcript_is_said(home, tmp_path):
     )
     results = json.loads((tmp_path / "results.json").read_text())
     for slug, says in (
-        ("../mine", "results.json: algorithms.0.slug = '../mine': "),
+        ("../mine", "results.json: algorithms[0].slug = '../mine': "),
         (None, "no algorithm was begun"),
     ):
         results["algorithms"] = [results["algorithms"][0] | {"slug": slug}] if slug else []

@@ -168,7 +168,12 @@ CALLS = {
     "a problem of one's own": (lambda: scenarios.audit(Mine(), problem=1), "docs/audit-your-own.md, In Python"),
     "a text for a claim": (lambda: scenarios.audit(Mine(), "one"), "claim = 'one': not a claim; allowed: ε, or"),
     "a claim below 0": (
-        lambda: scenarios.audit(Mine(), -1.0), "claim = -1.0: out of range; allowed: ε >= 0, and δ from 0 to 1"
+        lambda: scenarios.audit(Mine(), -1.0),
+        "claim = -1.0: out of range; allowed: ε >= 0, and δ from 0 to less than 1",
+    ),
+    "a δ of 1": (
+        lambda: scenarios.audit(Mine(), (1.0, 1.0)),
+        "claim = (1.0, 1.0): out of range; allowed: ε >= 0, and δ from 0 to less than 1",
     ),
     "a claim beside its δ": (
         lambda: scenarios.audit(Mine(), 1.0, 1e-5),
