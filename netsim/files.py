@@ -85,6 +85,11 @@ def unreadable(path: str | Path, error: OSError | ValueError) -> ScenarioError:
     )
 
 
+def not_written(error: OSError) -> str:
+    """That something cannot be written, and why."""
+    return f"cannot be written ({error.strerror or error})"
+
+
 def draft_of(path: Path) -> Path:
     """A name for a draft of a file or a folder, of this process alone: workers of a command that was killed may still
     write the same one."""

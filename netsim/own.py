@@ -259,8 +259,8 @@ def explained(error: BaseException, port: type) -> BaseException:
             found.__notes__ = [*getattr(error, "__notes__", []), *([hint] if hint else [])]
             found.__cause__ = None if isinstance(error, AttributeError) else error  # Python suggests private names
             return found.with_traceback(error.__traceback__)
-    if isinstance(error, NameError) and not hint and (bring := not_imported(error, own[0].f_globals)):
-        hint = f"{_place(own)}: {bring}"
+    if isinstance(error, NameError) and not hint and any(found := not_imported(error, own[0].f_globals)):
+        hint = f"{_place(own)}: {''.join(found)}"
     if "'await' expression" in str(error):
         hint = f"{_place(own)}: an `await` too many? Only {', '.join(sorted(OFFERED))} are awaited"
     if isinstance(error, ValueError) and "read-only" in str(error):
@@ -279,13 +279,13 @@ def explained(error: BaseException, port: type) -> BaseException:
     return error
 
 
-def not_imported(error: NameError, names: Mapping[str, object]) -> str:
-    """What brings a name that is not there: netsim's import, or one of these names that is near, or a question."""
+def not_imported(error: NameError, names: Mapping[str, object]) -> tuple[str, str]:
+    """What brings a name that is not there, netsim's import; else a question, by one of these names that is near."""
     name = error.name or ""
     if name in vars(sys.modules[__name__.partition(".")[0]])["__all__"]:
-        return f"from netsim import {name}"
+        return f"from netsim import {name}", ""
     slip = did_you_mean(near(name, [*names, *dir(builtins)], 1)).removeprefix("; ")
-    return slip or ("is an import missing?" if name else "")
+    return "", slip or ("is an import missing?" if name else "")
 
 
 def _in_time(error: ScenarioError, hint: str, *, of_port: bool) -> SimulationError:

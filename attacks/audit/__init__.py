@@ -1,6 +1,7 @@
 """Audits: the cost of a mechanism, the bound that a game proves of it, and the verdict on its claim.
 
-    audit          simulate both worlds, gather, judge: `audit(simulate, pair, claim, …)` gives an `AuditResult`
+    audit          simulate both worlds, gather, judge: `audit(simulate, pair, claim, …)` gives a result
+    result         `AuditResult`
     pair           two adjacent worlds, and the search for a worst pair
     archive        chunks on disk, so that an audit can be interrupted and go on
     private_coins  what is left of a verdict that was found at one toss of them

@@ -9,8 +9,9 @@ from typing import Literal, NamedTuple, Protocol, Self, TypedDict, cast
 import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, clopper_pearson
-from attacks.audit.audit import AuditResult, audit
+from attacks.audit.audit import audit
 from attacks.audit.games.game import GameResult, play
+from attacks.audit.result import AuditResult
 from attacks.audit.verdict import BROKEN, RESOLUTION, ROUNDING, Verdict
 from netsim.algorithms import Setting
 from netsim.algorithms.planted_faults import FAULTS, Fault, OneScalar, ReusedSeed, SecondMessage, SentBefore

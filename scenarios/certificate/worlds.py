@@ -8,8 +8,9 @@ from functools import cache, partial
 import numpy as np
 from scipy import optimize, stats
 
-from attacks.audit.audit import AuditResult, audit
+from attacks.audit.audit import audit
 from attacks.audit.pair import Pair, Simulate
+from attacks.audit.result import AuditResult
 from netsim import topology
 from netsim.algorithms import Algorithm
 from netsim.algorithms.planted_faults import FAULTS, Fault, WrongClip

@@ -18,6 +18,7 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
+from netsim.files import not_written
 from scenarios.cli.options import AsJson, bounded, command, given, refuse, taken
 from scenarios.lab import course
 from scenarios.lab.course import SHIPPED, Lesson, chosen, lessons, need_marimo
@@ -285,8 +286,7 @@ def _copy(lessons: list[Lesson], folder: Path) -> list[Path]:
                 target.write_text(one.path.read_text(encoding="utf-8"), encoding="utf-8")
             line(f"{target} is there already, and was kept" if kept else str(target), whole=True)
     except OSError as error:
-        why = f"cannot be written ({error.strerror or error})"
-        raise ScenarioError("--copy", str(folder), why, "a folder to write to") from None
+        raise ScenarioError("--copy", str(folder), not_written(error), "a folder to write to") from None
     return copies
 
 

@@ -18,6 +18,7 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from netsim.errors import ScenarioError
+from netsim.files import not_written
 from netsim.interrupts import stopped_once
 from scenarios.cli.options import AsJson, Jobs, bounded, command, given, processes, taken
 from scenarios.files.folders import check_writable, whole
@@ -92,8 +93,7 @@ def _ledger(
         try:
             written = write_page(page, [row for one in found.values() for row in one])
         except OSError as error:
-            why = f"cannot be written ({error.strerror or error})"
-            terminal.fail(ScenarioError("--out", str(page), why, "a file that can be written"))
+            terminal.fail(ScenarioError("--out", str(page), not_written(error), "a file that can be written"))
         witnesses = f"and {len(written) - 1} witnesses beside it" if len(written) > 1 else ""
         terminal.print_place("Page:", page, to=said)
         if witnesses:
@@ -245,7 +245,7 @@ def _unwritable(file: Path) -> str | None:
         if not there:
             file.unlink()
     except OSError as error:
-        return f"cannot be written ({error.strerror or error})"
+        return not_written(error)
     return None
 
 

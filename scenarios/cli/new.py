@@ -143,7 +143,7 @@ def _attempts(kind: str) -> Iterator[Mapping[str, object]]:
 
 
 def _scenario(name: str, kind: str, graph: str, fields: Mapping[str, object]) -> str:
-    from scenarios.results.numbers import setting
+    from scenarios.files.document import setting
     from scenarios.schema.load import schema_line
 
     lines: list[str] = []

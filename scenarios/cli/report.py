@@ -12,6 +12,7 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
+from netsim.files import not_written
 from scenarios.cli.options import Settings, bounded, command, dated_folder, given, of_folder, of_run, refuse, repeated
 from scenarios.files.folders import PAGE, RESULTS, SWEEP, SWEPT, check_new, written
 from scenarios.render.tables import Column, print_tables
@@ -112,7 +113,7 @@ def _report(
             runs = {name: read_results(place / name) for name in names} or {results.name: results}
             lines.append(f"Tables: {', '.join(export_tables(runs, target, str(place / RESULTS)))} in {target}")
     except OSError as error:
-        why = f"{error.filename or 'a file in it'} cannot be written ({error.strerror or error})"
+        why = f"{error.filename or 'a file in it'} {not_written(error)}"
         fail(ScenarioError("--into", str(into or place / "figures"), why, "a folder to write to"))
     print_place("Report:", pages[0])
     if len(pages) > 1:
@@ -233,11 +234,12 @@ def _compare(
 
 
 def _print(comparison: "Comparison") -> None:
+    from scenarios.files.document import setting
     from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES
     from scenarios.render.page.several import against_words, run_cells
     from scenarios.render.verdicts import coloured, epsilon_columns
     from scenarios.results.audit import AuditResult
-    from scenarios.results.numbers import MISSING, setting, show
+    from scenarios.results.numbers import MISSING, show
 
     entries = [one.entry for one in comparison.subjects]
     names = Column("algorithm", [escape(one.label) for one in comparison.subjects], at_least=16)

@@ -337,9 +337,10 @@ def _client(address: str) -> Any:
 
 
 def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str]) -> None:
+    from scenarios.files.document import setting
     from scenarios.render.tables import Column, have_room, stacked
     from scenarios.render.terminal import leaves
-    from scenarios.results.numbers import MISSING, setting, show, show_epsilon
+    from scenarios.results.numbers import MISSING, show, show_epsilon
 
     ordered = sorted(found.results, key=lambda one: one.point)
     rows = [{**dict(_inside(one.fields)), **row} for one in ordered for row in one.rows]

@@ -17,7 +17,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.representer import RoundTripRepresenter
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from netsim.errors import ScenarioError, did_you_mean, meant, together
+from netsim.errors import ScenarioError, did_you_mean, meant, together, written
 
 WIDE = 110
 """Columns of a line, as far as texts and numbers let it."""
@@ -343,6 +343,11 @@ class _Reader:
 
 
 # ── written ─────────────────────────────────────────────────────────────────────────────────────────────
+def setting(value: object) -> str:
+    """A value of a scenario as its file has it: {name: mnist, records: 100}, [1, 2], true, null; text as it is."""
+    return value if isinstance(value, str) else written(value, whole=True)
+
+
 def as_yaml(tree: Tree) -> str:
     """YAML of mappings and lists, in their order; what acts on a terminal is an escape."""
     yaml: Any = cast("Any", YAML)()

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from netsim.errors import ScenarioError
-from netsim.files import draft_of
+from netsim.files import draft_of, not_written
 
 try:
     import fcntl
@@ -77,8 +77,7 @@ def written(path: Path, field: str = "--out", allowed: str = "a file in a folder
         with whole(path) as draft:
             yield draft
     except OSError as error:
-        why = f"cannot be written ({error.strerror or error})"
-        raise ScenarioError(field, str(path), why, allowed) from None
+        raise ScenarioError(field, str(path), not_written(error), allowed) from None
 
 
 def check_writable(folder: Path, field: str = "--out") -> None:
@@ -88,8 +87,7 @@ def check_writable(folder: Path, field: str = "--out") -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        why = f"cannot be written ({error.strerror or error})"
-        raise ScenarioError(field, str(folder), why, "a folder to write to") from None
+        raise ScenarioError(field, str(folder), not_written(error), "a folder to write to") from None
 
 
 def check_new(folder: Path, field: str = "--out") -> None:

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from netsim.errors import ScenarioError, did_you_mean, together, written
-from scenarios.files.document import Key, Place, Tree, dotted, keys_of, place_of, plain, plain_scalar
+from netsim.errors import ScenarioError, did_you_mean, together
+from scenarios.files.document import Key, Place, Tree, dotted, keys_of, place_of, plain, plain_scalar, setting
 from scenarios.files.library import EXTENDS, is_set
 from scenarios.files.models import literals, models_in, tag_field
 
@@ -105,7 +105,7 @@ class _Mistakes:
         for field in dict.fromkeys(flat for one in found if (flat := _flat_list(one))):
             keys, value = keys_of(field), plain(_at(self.tree, keys_of(field)))
             place = where(self.tree, keys, self.file)
-            hint = f"; did you mean [{_inline(value)}]?" if self._is_allowed(keys, [value]) else ""
+            hint = f"; did you mean [{setting(value)}]?" if self._is_allowed(keys, [value]) else ""
             problem = f"wrong type: a list of no lists{hint}"
             found.append(ScenarioError(field, value, problem, "a list of lists", place.file, place.line))
         found = [one for one in found if not _flat_list(one)]
@@ -174,7 +174,7 @@ class _Mistakes:
                 return f"unknown {name}{hint}", self._form_at(keys[:-1]) or ", ".join(tags)
             free = next((one for model in models for one in _free_fields(model)), "")
             if free and SAID.get(name) not in forms[0] and not _near(name, forms[0], 0.75):
-                shown = "…" if isinstance(value, Mapping | list) else _inline(cast(object, value))
+                shown = "…" if isinstance(value, Mapping | list) else setting(cast(object, value))
                 ways = [f"{one}: {{{name}: {shown}}}" for one in (*_inner(models[0], name), free)]
                 return f"unknown field; did you mean {', or '.join(ways)}?", allowed
             beside = [one for form in forms for one in form]
@@ -551,7 +551,7 @@ def _tag_in(there: object, tag: str, words: Sequence[str], keys: Sequence[Key], 
         if isinstance(value, Mapping) and tag in value:
             return f"; did you mean {keys[-1]}.{name}: {{{tag}: …}}?"
         if (isinstance(value, str) and value.lower() in words) or (name not in others and _near(name, [tag], TAG)):
-            return f"; did you mean {tag}: {_inline(cast(object, value))}?"
+            return f"; did you mean {tag}: {setting(cast(object, value))}?"
         if name in words:
             return f"; did you mean {tag}: {name}?"
     return ""
@@ -576,7 +576,7 @@ def _after_a_comma(name: str, value: object, there: Tree) -> str:
 def _nested(keys: Sequence[Key], value: Any) -> str:
     """A question that offers the dotted field of a mapping whose values are lists, as of a grid."""
     paths = list(_lists(str(keys[-1]), value)) if isinstance(value, Mapping) and keys[:1] == ["grid"] else []
-    return f"; did you mean {', '.join(f'{path}: {_inline(one)}' for path, one in paths)}?" if paths else ""
+    return f"; did you mean {', '.join(f'{path}: {setting(one)}' for path, one in paths)}?" if paths else ""
 
 
 def _lists(path: str, value: Any) -> Iterator[tuple[str, list[Any]]]:
@@ -626,14 +626,12 @@ def of_the_wrong_type(value: object, wanted: str, bare: bool = False) -> str:
 
 def _of_unit(value: object) -> tuple[float | None, str]:
     """The number of a text with a unit, in the unit that files have, and what that is: 0.01 and seconds of 10ms."""
-    found = (
-        re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(\S+?)(?:/s|ps)?", value.strip()) if isinstance(value, str) else None
-    )
+    text = value.strip() if isinstance(value, str) else ""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(\S+?)(?:/s|ps)?", text)
     if found is None or found[2] not in UNITS:
         return None, ""
-    return float(f"{float(found[1]) * UNITS[found[2]]:.12g}"), "; in bytes" if found[2].endswith(
-        "B"
-    ) else "; in seconds"
+    unit = "bytes" if found[2].endswith("B") else "seconds"
+    return float(f"{float(found[1]) * UNITS[found[2]]:.12g}"), f"; in {unit}"
 
 
 def _of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseModel]]) -> str:
@@ -650,11 +648,8 @@ def _of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseM
     if isinstance(value, list) and len(cast("list[Any]", value)) == 1 and not isinstance(value[0], list):
         return "; did you mean the same without hyphens or brackets?"
     every = [str(one) for model in models if (tag := tag_field(model)) for one in literals(model, tag)]
-    nearest = (
-        value.lower()
-        if isinstance(value, str) and value.lower() in every
-        else _nearest(cast("object", value), every, TAG)
-    )
+    text = value.lower() if isinstance(value, str) else ""
+    nearest = text if text in every else _nearest(cast("object", value), every, TAG)
     for model in models:
         tag = tag_field(model)
         words: tuple[Any, ...] = literals(model, tag) if tag else ()
@@ -692,7 +687,7 @@ def _alone_inside(name: str, value: object, models: Sequence[type[BaseModel]]) -
             for one in models_in(info.annotation):
                 required = [key for key, inner in one.model_fields.items() if inner.is_required()]
                 if required == [name] and tag_field(one) is None and isinstance(value, int | float):
-                    return f"; did you mean {field}: {{{name}: {_inline(value)}}}?"
+                    return f"; did you mean {field}: {{{name}: {setting(value)}}}?"
     return ""
 
 
@@ -709,7 +704,7 @@ def _alone_in(value: object, models: Sequence[type[BaseModel]]) -> str:
         models[0].model_validate({alone[0]: value})
     except ValidationError:
         return ""
-    return f"; did you mean {{{alone[0]}: {_inline(value)}}}?"
+    return f"; did you mean {{{alone[0]}: {setting(value)}}}?"
 
 
 def _inner(model: type[BaseModel], name: str) -> Iterator[str]:
@@ -724,11 +719,6 @@ def _free_fields(model: type[BaseModel]) -> Iterator[str]:
     for field, info in model.model_fields.items():
         if get_origin(info.annotation) is dict and get_args(info.annotation) == (str, Any):
             yield field
-
-
-def _inline(value: object) -> str:
-    """A value as a file has it; text without quotes."""
-    return value if isinstance(value, str) else written(value, whole=True)
 
 
 def _kind(value: object) -> str:
@@ -761,7 +751,7 @@ def _written_as(value: object, wanted: str) -> str:
     if wanted == "text" and isinstance(value, int | float):
         return f'"{str(value).lower()}", in quotes' if isinstance(value, bool) else f'"{value}", in quotes'
     if wanted == "a list" and isinstance(value, str | int | float):
-        return f"[{_inline(value)}]"
+        return f"[{setting(value)}]"
     if wanted == "a list" and isinstance(value, Mapping):
         return "a list of one, with a hyphen and a space before its first field"
     if wanted == "a mapping of fields" and isinstance(value, list):

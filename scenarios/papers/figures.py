@@ -8,13 +8,13 @@ from typing import cast
 from attacks.audit.verdict import VACUOUS_ABOVE
 from netsim.metrics import Curve as MeasuredCurve
 from netsim.metrics import Measures
+from scenarios.files.document import setting
 from scenarios.papers import measures
 from scenarios.papers.measures import COSTS, GRAPH, NAMES, REBUILT, Fields, beside_graph, graph_size
 from scenarios.papers.outcome import Ran, judge
 from scenarios.results import curves as points
 from scenarios.results.base import Setting
 from scenarios.results.curves import Curve, NotMeasuredError, curve, entry_of, leakage_curve
-from scenarios.results.numbers import setting
 from scenarios.results.reproduction import FigureCurve, FigureResult
 from scenarios.results.run import ExactNumbers
 from scenarios.results.tree import AlgorithmResult, Results

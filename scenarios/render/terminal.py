@@ -25,6 +25,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from netsim.errors import NetsimError, ScenarioError, brief, meant, short, together
+from netsim.files import not_written
 from netsim.memory import allowed, shown
 from scenarios.files.folders import PAGE
 
@@ -427,8 +428,7 @@ def cannot_write(error: OSError, out: object, *, as_json: bool) -> NoReturn:
     """`fail` with what is wrong with the folder of `--out`; the error again where the output itself takes no more."""
     if error.filename == "standard output":
         raise error
-    why = f"cannot be written ({error.strerror or error})"
-    fail(ScenarioError("--out", str(out), why, "a folder to write to"), as_json=as_json)
+    fail(ScenarioError("--out", str(out), not_written(error), "a folder to write to"), as_json=as_json)
 
 
 def print_error(error: Exception, before: str = "", *, said: str | None = None, page: Path | None = None) -> None:

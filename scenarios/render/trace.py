@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from netsim.errors import ScenarioError, TranscriptError
-from netsim.files import read_json
+from netsim.files import not_written, read_json
 from netsim.transcript.message import COLUMNS, EVERYBODY, Place, Record, Selection
 from netsim.transcript.stored import StreamedTranscript
 from scenarios.files.folders import MANIFEST
@@ -117,8 +117,7 @@ class Traced:
             codec, size = spec.codec.build(), spec.header
             return export(packets, path, replica=replica, place=place or "link", codec=codec, header_bytes=size)
         except OSError as error:
-            why = error.strerror or str(error)
-            raise ScenarioError("--pcapng", str(path), f"cannot be written ({why})", "a file to write to") from None
+            raise ScenarioError("--pcapng", str(path), not_written(error), "a file to write to") from None
         except TranscriptError as error:
             if self.manifest is not None:
                 raise

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable
 from typing import Protocol
 
-from netsim.errors import written
 from netsim.shown import MISSING, known, show, show_epsilon, ten_to
 
 NARROW_SPACE = "\u202f"
@@ -86,8 +85,3 @@ def percent(share: float | None) -> str:
     """A share as a percentage, to three digits."""
     x = known(share)
     return f"{show(100 * x)}{NARROW_SPACE}%" if math.isfinite(x) else MISSING
-
-
-def setting(value: object) -> str:
-    """A value of a scenario as its file has it: {name: mnist, records: 100}, [1, 2], true, null; text as it is."""
-    return value if isinstance(value, str) else written(value, whole=True)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from attacks.audit.audit import AuditResult
+from attacks.audit.result import AuditResult
 from attacks.audit.verdict import VACUOUS_ABOVE, exceeds
 from netsim.algorithms.algorithm import InRounds
 from netsim.arrays import Array, evenly

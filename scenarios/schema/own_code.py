@@ -343,9 +343,8 @@ def _does_not_run(place: str, error: BaseException, file: str | None = None) -> 
         allowed = f"a tuple, or field(default_factory={kind[1] if kind else 'list'}) of dataclasses"
     if isinstance(error, NameError) and error.__traceback__ is not None:
         *_, (last, _line) = traceback.walk_tb(error.__traceback__)
-        hint = not_imported(error, last.f_globals)
-        allowed = hint.removeprefix("did you mean ").rstrip("?") if "missing" not in hint else ""
-        question = f"; {hint}" if hint and not allowed else ""
+        allowed, hint = not_imported(error, last.f_globals)
+        question = f"; {hint}" if hint else ""
     at = f" (line {line} of {Path(own[-1].filename).name})" if own else ""
     return ScenarioError(FIELD, place, f"cannot be imported: {why}{at}{question}", allowed)
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from attacks.audit import exact_views
 from attacks.audit.archive import MARK, Archive
-from attacks.audit.audit import AuditResult as Audited
 from attacks.audit.exact_views import Bounded, Ends, Price, Priced
 from attacks.audit.followed.reading import ReadLine, judged_of_what_is_read, read_by
 from attacks.audit.pair import FIRST_CHUNK, Pair
 from attacks.audit.proof import bound_or_why
+from attacks.audit.result import AuditResult as Audited
 from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Verdict, exceeds, judge
 from attacks.audit.views import View
 from attacks.inference import infer

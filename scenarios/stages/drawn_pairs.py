@@ -302,13 +302,11 @@ class Rows:
         """Pairs of this change along what the releases do most about each of these rows: where they begin, and their
         directions (pairs, dimension)."""
         steps = np.full(len(self.slopes), change / 2)
-        found = self.responses(sample, agent, steps)
-        turns = [one.steepest(norm) for one in found]
-        middles = [np.repeat(place[None], len(some), axis=0) for place, some in zip(self.slopes, turns, strict=False)]
-        if not found:
+        turns = [one.steepest(norm) for one in self.responses(sample, agent, steps)]
+        if not turns:
             return self.slopes[:0], self.slopes[:0]
         directions = np.concatenate(turns)
-        return np.concatenate(middles) - change / 2 * directions, directions
+        return np.repeat(self.slopes, [*map(len, turns)], axis=0) - change / 2 * directions, directions
 
     @classmethod
     def surrounded(cls, simulation: Simulation, agent: int, record: int) -> "Iterator[Rows]":

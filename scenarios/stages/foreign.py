@@ -1,141 +1,21 @@
-"""A transcript from elsewhere, held against the scenario that it is attacked with, before anything is computed.
+"""A transcript from elsewhere, held against the scenario that it is attacked with, before anything is computed."""
 
-How many messages an agent's code sends, and the names of the values in each, is public where no data decide it. So
-the code is run on what was recorded, with made-up answers, noise and coins, and made-up values where nothing was
-captured. What several such runs agree on is the agent's outline: a transcript in which it is otherwise is none of
-this algorithm.
-"""
-
-from collections.abc import Iterator, Sequence
-from functools import reduce
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from attacks.replay.recorded import RecordedNode, Recording
-from netsim.arrays import Array
-from netsim.errors import NetsimError, ScenarioError
-from netsim.mechanisms import Gaussian, Mechanism
-from netsim.node import Coins, Exchange
+from attacks.replay.outline import Outline, outline
+from attacks.replay.recorded import Recording
+from netsim.errors import ScenarioError
 from netsim.readers.deployed.capture import at_door
 from netsim.simulation import Simulation
 from netsim.transcript.foreign import ForeignRows, raise_all, shown
 from netsim.transcript.imported import ENDINGS, read
-from netsim.transcript.message import EVERYBODY, Kind, Message, Record, Values, as_sent
+from netsim.transcript.message import Record
 from netsim.transcript.stored import StreamedTranscript
 
-RUNS = 2
-"""Made-up runs that have to agree."""
-_LONGEST = 100_000
-"""Messages after which a run is given up."""
 
-
-class _Outline(NamedTuple):
-    """Names of the values in each message, by its kind and number; of all messages, if it is `complete`."""
-
-    names: dict[tuple[str, int], frozenset[str]]
-    complete: bool
-
-    def shared(self, other: "_Outline") -> "_Outline":
-        """What two runs agree on."""
-        same = {key: found for key, found in self.names.items() if other.names.get(key) == found}
-        both = self.complete and other.complete
-        return _Outline(same, both and len(same) == len(self.names) == len(other.names))
-
-
-def outline(recording: Recording) -> _Outline:
-    """The outline of the agent's messages, as far as its code comes with what was recorded."""
-    return reduce(_Outline.shared, (_Outliner(recording, seed).outline() for seed in range(RUNS)))
-
-
-class _Outliner(RecordedNode):
-    """One made-up run."""
-
-    blind_to_receivers = True
-
-    def __init__(self, recording: Recording, seed: int) -> None:
-        self._rng = np.random.default_rng(seed)
-        super().__init__(recording._replace(coins=Coins(np.random.PCG64(seed))))
-        self._horizon = recording.public.algorithm.stopping().per_agent
-        self._found: dict[tuple[str, int], frozenset[str]] = {}
-
-    def outline(self) -> _Outline:
-        """What the code sends until it ends, or cannot go on."""
-        try:
-            with np.errstate(all="ignore"):
-                complete = self.run_to_the_end() or self._ended
-        except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError):  # of code at made-up numbers
-            complete = False
-        return _Outline(self._found, complete)
-
-    @property
-    def _ended(self) -> bool:
-        """Whether a walk is over, which others end."""
-        return self._horizon is not None and self.activation > self._horizon
-
-    async def exchange(self, **values: Array) -> Exchange:
-        await self._goes_on()
-        number = self._counts["exchange"]
-        own, received = self._put("exchange", values, EVERYBODY), self._exchanged.get(number, {})
-        messages = [
-            Message(j, "exchange", number, received[j].values if j in received else self._made_up(values))
-            for j in self.neighbors
-        ]
-        return Exchange(self, own, messages)
-
-    def estimate(self, x: Array) -> None:
-        super().estimate(x)
-        if self._ended:
-            raise self._end()
-
-    def _put(self, kind: Kind, values: Values, to: int) -> Message:  # noqa: ARG002  whom it is for is not compared
-        number = self._counts[kind]
-        if len(self._found) >= _LONGEST:
-            raise self._end()
-        self._counts[kind] += 1
-        self._found[kind, number] = frozenset(values)
-        row = self._outgoing.get((kind, number))
-        same = row is not None and row.values.keys() == values.keys()
-        return Message(
-            self.id, kind, number, row.values if row and same else {n: as_sent(v) for n, v in values.items()}
-        )
-
-    def _made_up(self, names: Sequence[str] | Values) -> Values:
-        return {name: self._any() for name in names}
-
-    def _any(self) -> Array:
-        return self._rng.standard_normal((self.replicas, self.dimension))
-
-    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:  # noqa: ARG002
-        return self._any()
-
-    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:  # noqa: ARG002
-        return v + self._any()
-
-    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:  # noqa: ARG002
-        return v + self._any()
-
-    def privatize(
-        self,
-        value: Array,
-        mechanism: Mechanism,  # noqa: ARG002
-        shared: Gaussian | None = None,  # noqa: ARG002
-        draw: int | None = None,  # noqa: ARG002
-    ) -> Array:
-        return value + self._rng.standard_normal(value.shape)
-
-    def split(self, value: Array, mechanism: Gaussian) -> dict[int, Array]:
-        return {j: self.privatize(value, mechanism) for j in (self.id, *self.neighbors)}
-
-    def _seen(self, row: Record) -> None:
-        pass
-
-    def _sent(self, row: Record, values: Values) -> None:
-        pass
-
-
-# ── the rows of a file ─────────────────────────────────────────────────────────────────────────────────
 def read_foreign(file: Path, columns: dict[str, str], simulation: Simulation) -> ForeignRows:
     """The rows of a transcript of any format; `columns` is the map of a file that has such.
 
@@ -164,7 +44,7 @@ def _check_messages(found: ForeignRows, simulation: Simulation, columns: dict[st
     for row in rows:
         for agent in {row.sender, row.receiver}:
             own.setdefault(agent, []).append(row)
-    outlines = dict[int, _Outline]()
+    outlines = dict[int, Outline]()
     for agent in {row.sender for row in rows}:
         door = [row for row in own[agent] if row.place == "node"] or at_door(own[agent], agent)
         outlines[agent] = outline(Recording(public, agent, tuple(door), replicas, coins))
@@ -181,7 +61,7 @@ def _check_messages(found: ForeignRows, simulation: Simulation, columns: dict[st
     raise_all(wrong)
 
 
-def _other_kinds(found: ForeignRows, outlines: dict[int, _Outline]) -> Iterator[ScenarioError]:
+def _other_kinds(found: ForeignRows, outlines: dict[int, Outline]) -> Iterator[ScenarioError]:
     """A file without a message of any kind that the algorithm is seen to send."""
     sends = {kind for names, _ in outlines.values() for kind, _ in names}
     there = [k for k, row in enumerate(found.records) if row.kind in ("exchange", "direct")]
@@ -193,7 +73,7 @@ def _other_kinds(found: ForeignRows, outlines: dict[int, _Outline]) -> Iterator[
         yield found.mistake(found.places[there[0]], "kind", found.records[there[0]].kind, why, allowed)
 
 
-def _mistakes(found: ForeignRows, outlines: dict[int, _Outline]) -> Iterator[ScenarioError]:
+def _mistakes(found: ForeignRows, outlines: dict[int, Outline]) -> Iterator[ScenarioError]:
     for place, row in zip(found.places, found.records, strict=True):
         if row.kind not in ("exchange", "direct") or row.event == "closed":
             continue

@@ -17,6 +17,7 @@ from typing import NamedTuple, Self, cast
 import numpy as np
 from scipy import special, stats
 
+from attacks.audit.accounting.intervals import boundary
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.loss.secret_coins import drawn_coins
 from attacks.audit.pair import FIRST_CHUNK, Pair
@@ -47,6 +48,8 @@ NEARER = 1e-2
 _BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
 SIGNS = 8
 """Directions in which noise points, at most."""
+MOST = 50.0
+"""The largest ε that is looked for."""
 GRID, WIDE = 501, 8.0
 """Points of an integral, and deviations of the noise beyond the outermost means."""
 
@@ -326,12 +329,7 @@ class _Hidden:
 
 def _epsilon(p: Array, q: Array, delta: float) -> float:
     """ε(δ) of two laws on a grid."""
-    low, high = 0.0, 50.0
-    while high - low > 1e-6:
-        epsilon = (low + high) / 2
-        inside = np.sum(np.maximum(p - math.exp(epsilon) * q, 0.0)) > delta
-        low, high = (epsilon, high) if inside else (low, epsilon)
-    return high
+    return boundary(lambda epsilon: bool(np.sum(np.maximum(p - math.exp(epsilon) * q, 0.0)) <= delta), MOST, 0.0)
 
 
 def _density(grid: Array, means: Array, odds: Array) -> Array:

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from attacks.audit.archive import Archive
-from attacks.audit.audit import AuditResult, audit
+from attacks.audit.audit import audit
 from attacks.audit.games.power import Plan
 from attacks.audit.games.sequential_test import MOST_EPSILON
 from attacks.audit.loss import aimed
@@ -23,6 +23,7 @@ from attacks.audit.loss.secret_coins import SECRET
 from attacks.audit.outside import nothing_of_data_kept
 from attacks.audit.pair import FIRST_CHUNK, Infer, Pair, Simulate
 from attacks.audit.proof import Bound, bound_at_door
+from attacks.audit.result import AuditResult
 from attacks.audit.views import SimulateViews, View, ViewsResult, audit_views
 from attacks.inference import infer
 from attacks.replay import Hypothesis

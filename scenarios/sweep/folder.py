@@ -18,7 +18,8 @@ from pyarrow import ArrowException, parquet
 from pydantic import JsonValue, TypeAdapter
 
 from netsim.errors import ScenarioError
-from netsim.files import check_regular, draft_of, parse_json, read_json
+from netsim.files import check_regular, draft_of, not_written, parse_json, read_json
+from scenarios.files.document import setting
 from scenarios.files.folders import LOCK, is_draft, whole
 from scenarios.files.folders import SWEEP as MANIFEST
 from scenarios.files.folders import SWEPT as TABLE
@@ -27,7 +28,6 @@ from scenarios.render.page.sweep import SweptTable
 from scenarios.results import tables
 from scenarios.results.base import Setting, Status, as_json, write_text
 from scenarios.results.header import versions
-from scenarios.results.numbers import setting
 from scenarios.results.tables import ATTACK_COLUMNS, Cell, Columns, Row
 from scenarios.results.tree import Results
 from scenarios.schema.load import Located
@@ -148,8 +148,7 @@ def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
             except OSError:  # a file system without links, where nobody else is looked for
                 pass
     except OSError as error:
-        why = f"cannot be written ({error.strerror or error})"
-        raise ScenarioError("folder", str(folder), why, "a folder to write to") from None
+        raise ScenarioError("folder", str(folder), not_written(error), "a folder to write to") from None
 
 
 def _manifest(sweep: Sweep, base: Located) -> dict[str, JsonValue]:

@@ -18,10 +18,9 @@ from netsim.arguments import checked
 from netsim.bounds import Count
 from netsim.errors import ScenarioError, together
 from scenarios.files import mistakes
-from scenarios.files.document import keys_of, place_of, plain, put
+from scenarios.files.document import keys_of, place_of, plain, put, setting
 from scenarios.files.library import library, placed, read_fields
 from scenarios.results.base import Setting
-from scenarios.results.numbers import setting
 from scenarios.schema.load import Located, load_scenario, validated, without_name
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.spec import Finite, Index, Model, Positive, Values, exported

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attacks.audit.audit import AuditResult, audit
+from attacks.audit.audit import audit
 from attacks.audit.loss.comparison import WorldComparison, compare_worlds
 from attacks.audit.pair import Pair
+from attacks.audit.result import AuditResult
 from attacks.audit.verdict import Verdict
 from attacks.inference import infer
 from attacks.replay import Replayed, replay

@@ -65,9 +65,6 @@ _MORE = 4
 """Times as many messages as were recorded: where coins fall otherwise, no more are followed."""
 
 
-_Asked = tuple[ReadLine, int, str]
-
-
 @dataclass
 class Reading:
     """The lines that `read`, in order; the `messages`, each with its kind and those of its fields; the least and the

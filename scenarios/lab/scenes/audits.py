@@ -9,10 +9,10 @@ import numpy as np
 from scipy import special, stats
 
 from attacks.audit.accounting.intervals import clopper_pearson
-from attacks.audit.audit import AuditResult
 from attacks.audit.games.game import GameResult, ceiling, play
 from attacks.audit.games.power import Plan, power
 from attacks.audit.games.sequential_test import SequentialTestResult
+from attacks.audit.result import AuditResult
 from netsim.algorithms.planted_faults import L1L2MixUp
 from netsim.arrays import Array, Mask
 from netsim.claims import Adjacency, Claim

@@ -9,8 +9,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from attacks.audit.accounting.products import Product, product_epsilon
-from attacks.audit.audit import AuditResult, audit
+from attacks.audit.audit import audit
 from attacks.audit.pair import Pair
+from attacks.audit.result import AuditResult
 from netsim import topology
 from netsim.algorithms import Algorithm, DiaDSP, PrivateGradientDescent
 from netsim.algorithms.algorithm import InRounds

@@ -16,8 +16,9 @@ from typing import Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from attacks.audit.audit import AuditResult, audit
+from attacks.audit.audit import audit
 from attacks.audit.pair import Pair, Simulate
+from attacks.audit.result import AuditResult
 from attacks.audit.verdict import BROKEN, Verdict
 from attacks.audit.witness import find
 from attacks.inference import through_probe

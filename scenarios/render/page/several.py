@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
+from scenarios.files.document import setting
 from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES, Comparison, Subject
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
@@ -12,7 +13,7 @@ from scenarios.render.sentences import Finding, headline, meanings, terms
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import ComparisonResult, Ratio
-from scenarios.results.numbers import MISSING, at_least, count, exact, known, setting, show, show_epsilon
+from scenarios.results.numbers import MISSING, at_least, count, exact, known, show, show_epsilon
 
 _LETTERS = 300
 """Of a value in the table of differences."""

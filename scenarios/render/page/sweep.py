@@ -14,11 +14,12 @@ import numpy as np
 from matplotlib.colors import to_hex
 
 from netsim.errors import ScenarioError, did_you_mean, meant
+from scenarios.files.document import setting
 from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import Chart, Drawing, Series, canvas
 from scenarios.render.page.report import chart_of, environment
 from scenarios.render.terminal import leaves, of_algorithm
-from scenarios.results.numbers import MISSING, between, count, plural, setting, show, ten_to
+from scenarios.results.numbers import MISSING, between, count, plural, show, ten_to
 from scenarios.results.reproduction import FigureCurve, FigureResult
 
 Point: TypeAlias = Mapping[str, object]

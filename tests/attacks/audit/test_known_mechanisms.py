@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.audit.audit import AuditResult
 from attacks.audit.pair import Pair
+from attacks.audit.result import AuditResult
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
 from netsim.claims import Adjacency, Claim

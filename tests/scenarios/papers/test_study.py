@@ -7,10 +7,10 @@ import pytest
 from netsim.errors import AbsentDataError, ScenarioError
 from netsim.simulation import Simulation
 from scenarios.build import problem as building
+from scenarios.files.document import setting as flow
 from scenarios.files.library import library
 from scenarios.render.page import report
 from scenarios.results.folder import read_results
-from scenarios.results.numbers import setting as flow
 from scenarios.results.tree import dumps
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario

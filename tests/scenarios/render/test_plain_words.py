@@ -77,8 +77,14 @@ def test_an_audit_is_short_and_plain_and_all_of_it_is_behind_an_option(printed, 
 @pytest.mark.parametrize("width", [40, 80])
 @pytest.mark.parametrize("verdict", ["refuted", "proven", "consistent", "vacuous"])
 def test_all_of_it_says_nothing_twice(printed, verdict, width):
-    told: Any = {"epsilon_claimed": 1.0, "delta": 1e-5, "exact_lower": 1.25, "exact_upper": 1.25, "change_used": 0.72}
-    reason = judge(**told).reason
+    given: Any = {
+        "epsilon_claimed": 1.0,
+        "delta": 1e-5,
+        "exact_lower": 1.25,
+        "exact_upper": 1.25,
+        "change_used": 0.72,
+    }
+    reason = judge(**given).reason
     results = of_verdict(verdict, bound=BOUND, reason=reason, change_used=0.72)
     flat = " ".join(printed(results, width, alone=True, verbose=True).split())
     for words in (cause(reason), "Exact ε of the pair: 1.25.", "ecord 3 of agent 2 replaced", "pair uses", "72 %"):

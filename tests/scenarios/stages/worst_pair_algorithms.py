@@ -396,7 +396,17 @@ class SoundEpoch(LocalEpoch):
     fresh: bool = True
 
 
-class LaterEpoch(PerRecord):
+class OfAMean(PerRecord):
+    """One release, and the claim of a mean of clipped gradients."""
+
+    def sensitivity(self):
+        return 2 * self.bound
+
+    def claim(self, adjacency, setting, delta):
+        return Claim(self.sensitivity() / self.scale / min(setting.records), 0.0, "a theorem", adjacency, "l1")
+
+
+class LaterEpoch(OfAMean):
     """Three records at one point, a local pass over the others, and a function that is no affine one."""
 
     async def run(self, node):
@@ -406,12 +416,6 @@ class LaterEpoch(PerRecord):
             moved, total = (moved, total + part) if k < 3 else (moved - part, total)
         node.broadcast(d=node.privatize(10 * np.tanh((total + moved) / 10 / node.records), self.noise(node)))
         node.estimate(moved)
-
-    def sensitivity(self):
-        return 2 * self.bound
-
-    def claim(self, adjacency, setting, delta):
-        return Claim(self.sensitivity() / self.scale / min(setting.records), 0.0, "a theorem", adjacency, "l1")
 
 
 class CoordinateOfOne(LaterEpoch):
@@ -484,7 +488,7 @@ class OtherIsQuieter(Once):
         return Laplace(self.scale / (100 if self.falls(node) else 1))
 
 
-class Middle(PerRecord):
+class Middle(OfAMean):
     """The median of all records' clipped gradients, as if one record moved it by no more than a mean."""
 
     rounds: int = 1
@@ -497,12 +501,6 @@ class Middle(PerRecord):
         parts = [np.clip(await node.gradient(x, [k]), -1, 1) for k in range(node.records)]
         node.broadcast(g=node.privatize(self.of(np.stack(parts)), self.noise(node)))
         node.estimate(x)
-
-    def sensitivity(self):
-        return 2 * self.bound
-
-    def claim(self, adjacency, setting, delta):
-        return Claim(self.sensitivity() / self.scale / min(setting.records), 0.0, "a theorem", adjacency, "l1")
 
 
 class LastButOne(Middle):

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from attacks.replay.outline import outline
 from attacks.replay.recorded import Recording
 from netsim.algorithms import Algorithm, PrivateGradientDescent, Recal
 from netsim.mechanisms import Laplace
 from netsim.node import Node, choose
 from netsim.schedules import Constant
-from scenarios.stages.foreign import outline
 from tests.worlds import synthetic_problem, tapped_ring
 
 
