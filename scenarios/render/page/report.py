@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, cast
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from markupsafe import Markup
 
+from scenarios.files.document import setting
 from scenarios.files.folders import whole
 from scenarios.files.models import dump
 from scenarios.render import plain_words, sentences
@@ -194,9 +195,12 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_unbroken,
     )
-    names = ("show", "show_epsilon", "fixed", "percent", "at_least", "setting", "e_to", "plural", "exact", "between")
-    cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
-    cast("dict[str, object]", found.filters).update(coded=_coded, whole_words=_whole_words)
+    written = (
+        show, show_epsilon, setting, plural, numbers.fixed, numbers.percent, numbers.at_least, numbers.e_to,
+        numbers.exact, numbers.between,
+    )  # fmt: skip
+    cast("dict[str, object]", found.filters).update({one.__name__: one for one in written})
+    cast("dict[str, object]", found.filters).update(n=count, coded=_coded, whole_words=_whole_words)
     modules = attacked, findings, network, numbers, plain_words, plan, sentences
     cast("dict[str, object]", found.globals).update({one.__name__.rpartition(".")[2]: one for one in modules})
     cast("dict[str, object]", found.globals).update(

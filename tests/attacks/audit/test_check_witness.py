@@ -55,8 +55,8 @@ def test_the_enclosure_holds_what_the_replay_computes_in_floats(name):
     assert any(abs(one - low) < 1e-9 and abs(one - high) < 1e-9 for one in sums)
 
 
-ALLOWED = {"algorithms", "arrays", "bounds", "claims", "codecs", "errors", "mechanisms", "models", "node"} | {
-    "randomness", "schedules", "transcript"
+ALLOWED = {"algorithms", "arguments", "arrays", "bounds", "claims", "codecs", "errors", "files", "mechanisms"} | {
+    "models", "node", "randomness", "schedules", "shown", "transcript"
 }  # fmt: skip
 
 
