@@ -96,6 +96,7 @@ def _of_trackers(view: AdversaryView) -> list[Evidence]:
     return tracking_evidence(view) if lossless else Evidence.each(through_tracking(view), law=None)
 
 
+@checked
 def through_probe(view: AdversaryView) -> list[GradientEstimate]:
     """One estimate for each identifiable query of every agent that was observed; agent by agent, in order.
 

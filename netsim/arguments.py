@@ -2,7 +2,7 @@
 
 import inspect
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, wraps
@@ -143,16 +143,18 @@ def _no_argument(function: Callable[..., object], name: str, value: object) -> l
         several = cast("Sequence[object]", value) if _is_list(value) else [value]
         return [ScenarioError(name, value, "no name", f"{label}(…, {', '.join(map(repr, several))}): without a name")]
     several = [f"*{one}" for one, of in parameters.items() if of.kind is of.VAR_POSITIONAL]
-    hint = meant(name, known) or _one_further_in(function, name)
+    inner = next(_further_in(function, name), "")
+    hint = f"; did you mean {inner}?" if inner else meant(name, known)
     return [ScenarioError(name, value, f"no argument of {label}{hint}", ", ".join([*known, *several]))]
 
 
-def _one_further_in(function: Callable[..., object], name: str) -> str:
-    """A question that offers the argument of whose class a name is a field."""
+def _further_in(function: Callable[..., object], name: str, deep: int = 2) -> Iterator[str]:
+    """The arguments of whose class, or of the class of a field of which, a name is a field."""
     for argument, kind in _hints(function).items():
-        if isinstance(kind, type) and is_dataclass(kind) and name in {one.name for one in fields(kind)}:
-            return f"; did you mean {argument}={kind.__name__}({name}=…)?"
-    return ""
+        if isinstance(kind, type) and is_dataclass(kind) and deep:
+            own = name in {one.name for one in fields(kind)}
+            within = [f"{name}=…"] if own else _further_in(kind, name, deep - 1)
+            yield from (f"{argument}={kind.__name__}({one})" for one in within)
 
 
 def expect(value: object, field: str, hint: Any) -> None:

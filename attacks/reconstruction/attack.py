@@ -297,7 +297,9 @@ class Attack(Protocol):
 def check_all(attack: Attack, cases: Sequence[Case]) -> None:
     """Every case grants what the attack needs, or an `AttackError`; a `ScenarioError` for what is no case."""
     expect(cases, "cases", Sequence[Case])
-    for case in cases:
+    for number, case in enumerate(cases):
+        expect(case.evidence, f"cases[{number}].evidence", Evidence)
+        expect(case.known, f"cases[{number}].known", Known)
         attack.needs.check(attack.name, case)
 
 

@@ -148,7 +148,7 @@ Reading = Literal["as_analysed", "as_deployable", "fresh_noise", "sent_state"]
 _READINGS: dict[str, str] = {
     "as_analysed": "DP-RECAL as its convergence proof reads: the exact u travels beside its noisy copy",
     "as_deployable": "DP-RECAL as it could be deployed: only the noisy ũ and x⁺ are sent",
-    "fresh_noise": "An attempt that fails: fresh noise also inside the proximal step that makes x⁺",
+    "fresh_noise": "An attempt at a repair: fresh noise also inside the proximal step that makes x⁺",
     "sent_state": "Repair: after sending, the agent keeps what it sent and forgets its exact state",
 }
 

@@ -262,7 +262,7 @@ class _Mistakes:
             return f"; did you mean {_written_as(there, WANTED['list'])}?" if own else ""
         if isinstance(value, str) and models:
             return re.sub(r"(\{.*\})", r"[\1]", _of_no_form(value, (), models))
-        meant = _written_as(value, WANTED["list"])
+        meant = f"[{value!r}]" if isinstance(value, BaseModel) else _written_as(value, WANTED["list"])
         return f"; did you mean {meant}?" if meant and self._is_allowed(keys, [value]) else ""
 
     def _for_truth(self, keys: Sequence[Key], value: object) -> str:
@@ -509,7 +509,15 @@ SAID = {
     "options": "parameters", "arguments": "parameters", "args": "parameters", "kwargs": "parameters",
 }  # fmt: skip
 """Names by which people look for a field."""
-CHARACTERS = {"tab": '"\\t"', "comma": '","', "semicolon": '";"', "space": '" "', "blank": '" "', "pipe": '"|"'}
+CHARACTERS = {
+    "tab": '"\\t"',
+    r"\t": '"\\t"',
+    "comma": '","',
+    "semicolon": '";"',
+    "space": '" "',
+    "blank": '" "',
+    "pipe": '"|"',
+}
 """Words for a character."""
 RENAMED = {"meddlers": "active_adversaries", "told_state": "sent_state", "last_heard": "last_received"}
 """Fields and words of files of version 0.1, and what they are called now."""
@@ -734,7 +742,9 @@ def _kind(value: object) -> str:
         return "a number with a fraction" if value % 1 else "a number that YAML reads as one with a fraction"
     if isinstance(value, str):
         return "text, for it stands in quotes" if not isinstance(plain_scalar(value), str) else "text"
-    return "a mapping" if isinstance(value, Mapping) else "a list"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    return "a list" if isinstance(value, list) else f"one {type(value).__name__.removesuffix('Spec')}"
 
 
 def _written_as(value: object, wanted: str) -> str:

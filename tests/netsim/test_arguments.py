@@ -79,6 +79,10 @@ MISTAKES = {
         lambda: simulation(links=LinkLaw()),
         "of Simulation; did you mean network=NetworkSettings(links=…)?; allowed",
     ),
+    "a loss of a simulation": (
+        lambda: simulation(loss=0.1),
+        "of Simulation; did you mean network=NetworkSettings(links=LinkLaw(loss=…))?; allowed",
+    ),
     "a loss of a network": (
         lambda: network(loss=0.1),
         "loss = 0.1: no argument of NetworkSettings; did you mean links=LinkLaw(loss=…)?;",

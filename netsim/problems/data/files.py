@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import json
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -150,7 +151,7 @@ def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], _Rows]:
         others.append(" ")
     other = next(iter(others), None)
     if width == 1 and other is not None:
-        why = f"not what stands between the values of {path.name}; did you mean {other!r}?"
+        why = f"not what stands between the values of {path.name}; did you mean {json.dumps(other)}?"
         raise ScenarioError("delimiter", delimiter, why, "one character, such as , or ;")
     for line, row in rows:
         if len(row) != width:

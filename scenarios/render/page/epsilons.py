@@ -122,6 +122,15 @@ class _Row(NamedTuple):
         return cls(name, word(entry), claimed, low, middle, high, at_most, exact(interval), proven, reach)
 
 
+def _shortened(name: str, letters: int) -> str:
+    """In so many letters; where a name ends in the run that it is of, "name · run", that stays whole."""
+    front, point, run = name.rpartition(" · ")
+    if point and len(name) > letters > len(run) + 10:
+        return f"{_shortened(front, letters - len(run) - 3)} · {run}"
+    cut = textwrap.shorten(name, letters, placeholder=" …")
+    return cut if cut != " …" and (len(name) <= letters or " " in name) else name[: letters - 1] + "…"
+
+
 @dataclass(frozen=True)
 class _Painter:
     plot: Any
@@ -133,10 +142,7 @@ class _Painter:
     def draw(self) -> None:
         left, right = self.plot.get_xlim()
         letters = max(14, round((right - left) / self.pixel / 7.2) - len(self.row.verdict))
-        name = textwrap.shorten(self.row.name, letters, placeholder=" …")
-        if name == " …" or (len(self.row.name) > letters and " " not in self.row.name):
-            name = self.row.name[: letters - 1] + "…"
-        self._text(left, 0, name, weight="bold", fontsize=12)
+        self._text(left, 0, _shortened(self.row.name, letters), weight="bold", fontsize=12)
         self._text(right, 0, self.row.verdict, ha="right", style="italic", fontsize=12)
         for lane, value, draw, absent in (
             (1, self.row.claimed, self._claimed, "none, or undefined"),

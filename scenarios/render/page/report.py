@@ -166,13 +166,14 @@ def _coded(text: str) -> Markup:
 
 
 def _whole_words(page: str) -> Markup:
-    """A page on which code within a sentence is broken between its words, where those fit a line: a browser breaks
-    names of files and algorithms at their hyphens, too."""
+    """A page on which code within a sentence is broken between its words, where those fit a line, and an ε and its
+    number nowhere: a browser breaks names of files and algorithms at their hyphens, too."""
 
     def kept(found: re.Match[str]) -> str:
         words = re.sub(r"[^\s-]+-\S+|-\S+", r"<span>\g<0></span>", found[2])
         return found[0] if found[1] else f"<code>{words}</code>"
 
+    page = re.sub(r"(?<=[εδ]) ([=≥≤]) (?=[\d∞])", "\u00a0\\1\u00a0", page)
     return Markup(re.sub(r"(<pre[^>]*>)?<code>([^<]*)</code>", kept, page))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.inference import infer
+from attacks.inference import infer, through_probe
 from attacks.reconstruction import Case, Evidence, Known, Prior, Reconstruction, check_all
 from attacks.reconstruction.one_record import OneRecord
 from attacks.score import score_gradients, score_records
@@ -115,6 +115,11 @@ KNOWLEDGE = {
         lambda view: check_all(OneRecord(), Case(Evidence.each(infer(view))[0], Known.of(view.public, 0))),
         "cases[0] = ",
     ),
+    "nothing known": (
+        lambda view: OneRecord().reconstruct([Case(Evidence.each(infer(view))[0], None)], np.random.default_rng(0)),
+        "cases[0].known = None: there is no value; allowed: a Known",
+    ),
+    "a probe of a list": (lambda view: through_probe([view]), "is a list; allowed: an AdversaryView"),
 }  # fmt: skip
 
 

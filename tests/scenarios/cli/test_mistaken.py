@@ -195,6 +195,9 @@ MISTAKES = {
     "a word for a character": (
         "check csv.yaml -o problem.data.delimiter=tab", 2, 'did you mean "\\t"?; allowed: at most one character\n'
     ),
+    "a tab as in other languages": (
+        r"check csv.yaml -o problem.data.delimiter=\t", 2, 'did you mean "\\t"?; allowed: at most one character\n'
+    ),
     "names without a header": (
         "check csv.yaml -o problem.data.header=false -o problem.data.label=1", 2,
         "line 1, column '0': 'a' is no number; allowed: header: true where line 1 has names\n",

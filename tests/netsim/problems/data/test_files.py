@@ -89,8 +89,8 @@ def test_what_does_not_fit_is_named(table: Path, options: dict, field: str, said
     [
         ("a,b\n", "no record"), ("", "no record"), ("a,b\n1,2\n\n1\n", "line 4 has 1 fields"),
         ("b\n1\n0\n", "has one column, the label 'b': there is no column of a feature"),
-        ("a;b\n1,5;2\n", "delimiter = ',': not what stands between the values of odd.csv; did you mean ';'?"),
-        ("a\tb\n1\t2\n", r"did you mean '\\t'"), ("a b\n1 2\n", "did you mean ' '"),
+        ("a;b\n1,5;2\n", """delimiter = ',': not what stands between the values of odd.csv; did you mean ";"?"""),
+        ("a\tb\n1\t2\n", r'did you mean "\\t"'), ("a b\n1 2\n", 'did you mean " "'),
         ("+1 1:0.5 2:0.3\n-1 1:0.2 3:1\n", "line 1 is one of a LIBSVM file; allowed: name: libsvm"),
         ("# of 2019\na,b\n1,2\n", "line 2 has 2 fields, not 1 as line 1"),
         ("a,b\n1,2\n,1\n", "line 3, column 'a' is missing"),

@@ -68,6 +68,18 @@ def drawn(audit):
         yield from drawing.figure.axes
 
 
+def test_a_name_that_is_cut_keeps_the_run_that_it_is_of():
+    made = filled(AlgorithmResult, {"name": "plain", "audit": filled(AuditResult, {"verdict": "underpowered"})})
+    runs = [f"private descent, decaying noise{long} · {run}" for long in ("", 40 * "a") for run in ("pd1", "pd2")]
+    texts = [
+        text.get_text()
+        for axes in epsilons([(run, made) for run in runs], "").narrow.figure.axes
+        for text in axes.texts
+    ]
+    cut = [text for text in texts if "…" in text]
+    assert [text.rpartition(" · ")[2] for text in cut] == ["pd1", "pd2", "pd1", "pd2"]
+
+
 @pytest.mark.parametrize(("lower", "label"), [(math.inf, "∞"), (0.385, "0.385 … ∞")])
 def test_an_infinite_epsilon_is_one_mark_and_an_open_interval_a_bar(lower, label):
     interval = {"lower": lower, "estimate": math.inf, "upper": math.inf}

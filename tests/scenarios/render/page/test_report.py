@@ -188,7 +188,7 @@ def sample() -> dict[str, Any]:
             ),
             _algorithm(
                 "DP-RECAL, fresh noise",
-                "An attempt that fails: fresh noise also inside the proximal step that makes x⁺.", 9e-2, 3.0,
+                "An attempt at a repair: fresh noise also inside the proximal step that makes x⁺.", 9e-2, 3.0,
                 audit=_audit("consistent", consistent.format("84%"), (0.81, 0.843, 0.88), 0.31, black_box=None),
             ),
             _algorithm(
