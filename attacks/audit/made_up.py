@@ -225,7 +225,7 @@ def _along(answers: Array, found: Pass, mapper: Mapper) -> Array:
         if 0 < (long := np.linalg.norm(along)) < math.inf:
             off = (rng.random() < 0.5) * np.exp(rng.uniform(math.log(SAME), 0)) * rng.standard_normal(len(along))
             size = np.linalg.norm(some[t, k]) / long if rng.random() < 0.5 else 1.0
-            some[t, k] = rng.choice((-1.0, 1.0)) * size * (along + long * off)
+            some[t, k] = (-1.0, 1.0)[rng.integers(2)] * size * (along + long * off)
     return turned
 
 

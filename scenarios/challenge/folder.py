@@ -43,6 +43,8 @@ PUBLIC_KEY = b"netsim"
 """The key where the instructor gives none."""
 SHORTEST = 16
 """Bytes of an instructor's key, at least: less can be guessed."""
+WORK = 2**14
+"""Cost of a hash of an answer or a key: some 50 ms."""
 MOST_BYTES = 1_000_000
 """Of a sheet, a challenge.json, a key."""
 ATTEMPTS = 1000
@@ -95,8 +97,8 @@ def key_from(path: Path | None) -> bytes:
 
 
 def _slow(secret: bytes, salt: bytes) -> bytes:
-    """A salted scrypt hash: some 50 ms each."""
-    return hashlib.scrypt(secret, salt=salt, n=2**14, r=8, p=1, dklen=32)
+    """A salted scrypt hash."""
+    return hashlib.scrypt(secret, salt=salt, n=WORK, r=8, p=1, dklen=32)
 
 
 def _digest(answer: str, salt: str) -> str:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin
@@ -259,23 +260,21 @@ def starter(kind: str) -> dict[str, object]:
     return found | {name: 1.0 for name in NOISE if name in fields and not fields[name].get_default()}
 
 
+@cache
 def _built(kind: str) -> "tuple[Algorithm | None, Claim | None]":
     """The algorithm as its starter makes it, on a small complete graph, and its claim; None for code of one's own."""
-    from pydantic import TypeAdapter
-
     from netsim.claims import Adjacency
     from netsim.problems import build, load
     from netsim.topology import complete
     from scenarios.schema.algorithms import Ground
-    from scenarios.schema.own import AlgorithmSpec
 
-    if "path" in models()[kind].model_fields:
+    model = models()[kind]
+    if "path" in model.model_fields:
         return None, None
     data = load("synthetic", records=12, dimension=2, norm_bound=1.0)
     adjacency = Adjacency(1.0, "a gradient that moves by a constant vector", 0.0, constant=True)
     ground = Ground(build("logistic", data.split(4), ridge=0.5), complete(4), adjacency)
-    adapter: TypeAdapter[Any] = TypeAdapter(AlgorithmSpec)
-    spec = adapter.validate_python({name: value for name, value in starter(kind).items() if name != "target"})
+    spec: Any = model.model_validate({name: value for name, value in starter(kind).items() if name != "target"})
     algorithm = spec.build(ground)
     releases = algorithm.horizon or _RELEASES
     return algorithm, algorithm.claim(adjacency, ground.setting(releases), spec.delta or 0.0)

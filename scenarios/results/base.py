@@ -200,10 +200,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _finite(value: object) -> object:
+    if isinstance(value, float):  # nearly all of a document, and whether it is a mapping takes longest to see
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, str | int | None):
+        return value
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in cast("Mapping[object, object]", value).items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in cast("list[object]", value)]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
     return value

@@ -33,6 +33,13 @@ NOT_AS_PUBLISHED = {
 """Challenges in which agents run something else; in the others the published algorithm is theirs, steps included."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _hashed_quickly():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("scenarios.challenge.folder.WORK", 2)
+        yield
+
+
 @pytest.mark.parametrize("challenge", CHALLENGES, ids=lambda one: one.name)
 def test_a_reference_solution_solves_it_for_two_students_from_their_folders_alone(challenge, tmp_path):
     answers, publics = list[str](), set[str]()

@@ -314,7 +314,7 @@ def test_a_tenth_too_little_is_found_at_a_small_delta_with_500_transcripts(claim
     estimate may be a little above it: its interval reaches below, and the bound over all pairs is no more."""
     delta = 1e-5
     mu = brentq(lambda mu: gaussian_epsilon(mu, delta) - 2.0, 0.1, 2.0)
-    found = scenarios.audit(Composed(scale=4 / mu), (claimed, delta), trials=500, seed=seed)
+    found = scenarios.audit(Composed(scale=4 / mu), (claimed, delta), "audit.agent=0", trials=500, seed=seed)
     assert found.verdict == verdict
 
 
@@ -411,7 +411,7 @@ def test_private_coins_are_priced_known_and_secret():
 
 
 def test_an_audit_draws_its_epsilons():
-    found = scenarios.audit(Mine(), 3.9, trials=50)
+    found = scenarios.audit(Mine(), 3.9, "audit.agent=0", trials=50)
     drawn = found.plot()
     assert "Mine: refuted; claimed 3.9" in drawn.drawing.words
     assert "Mine" in drawn._repr_html_()

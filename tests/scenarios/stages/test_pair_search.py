@@ -254,14 +254,15 @@ def test_what_the_search_alone_has_seen_unprotected_is_not_called_consistent(mon
         at, together = worst(found)
         return at, replace(together, winner=replace(together.winner, epsilon=math.inf))
 
-    made = searching(EQ_23, 20, 1, ("trials: 1000, chunk: 500", "trials: 60, chunk: 60"))
+    fewer = ("trials: 1000, chunk: 500", "trials: 60, chunk: 60, agent: 0"), ("rounds: 30", "rounds: 6")
+    made = searching(EQ_23, 20, 1, *fewer)
     subject = made.subjects[0]
-    _, searched, claim = found_in(made, subject)
+    pair, searched, claim = found_in(made, subject)
     claim = replace(claim, epsilon=1.5 * searched.winner.epsilon)
     for bare in (False, True):
         if bare:
             monkeypatch.setattr(worst_pair, "worst", unprotected)
-        pair, _, _ = found_in(made, subject)
+            pair, _, _ = found_in(made, subject)
         found = audited(AuditOptions(made.scenario, subject, pair, claim), None, None, 1)
         assert (found.judgement.verdict is Verdict.CONSISTENT) == (not bare)
         assert ("The search for the pair saw an unprotected message" in found.judgement.reason) == bare

@@ -836,9 +836,9 @@ def test_coins_that_choose_receivers_and_batches_alone_decide_nothing_else(algor
         Chooses(two_of, lambda node: (node.coins.normal(), one_of(node))[1], lambda _, to: to == 2),
         Chooses(lambda node: (node.coins.normal(), two_of(node))[1], first_of, lambda batch, _: batch[0] == 1),
         # not all records alike
-        Chooses(lambda node: node.coins.choice(2, 1, p=[0.999, 0.001]), first_of, rounds=9),
-        Chooses(lambda node: node.coins.binomial(1, 0.001, size=1), first_of, rounds=9),
-        Chooses(written_over, first_of, rounds=9),
+        Chooses(lambda node: node.coins.choice(3, 1, p=[0.998, 0.001, 0.001]), first_of, rounds=6),
+        Chooses(lambda node: node.coins.binomial(2, 0.001, size=1), first_of, rounds=6),
+        Chooses(written_over, first_of, rounds=3),
     ],
 )
 def test_coins_that_decide_more_than_receivers_and_batches_are_named(algorithm):

@@ -167,8 +167,8 @@ class PrivateDescent(Algorithm):
 
 def test_a_textbook_descent_is_refuted_or_proven():
     """Three releases, each moved by up to 2 in ℓ1 against noise of 1.5: ε = 4."""
-    assert netsim.audit(PrivateDescent(1.5), 3.9, trials=200, progress=False).verdict == "refuted"
-    held = netsim.audit(PrivateDescent(1.5), 4.0, trials=200, progress=False)
+    assert netsim.audit(PrivateDescent(1.5), 3.9, "audit.agent=0", trials=50, progress=False).verdict == "refuted"
+    held = netsim.audit(PrivateDescent(1.5), 4.0, "audit.agent=0", trials=50, progress=False)
     assert held.verdict == "proven"
     assert held.audit.bound is not None
     assert held.audit.bound.epsilon == pytest.approx(4.0, rel=1e-9)
