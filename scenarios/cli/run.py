@@ -162,6 +162,7 @@ def _check(
     first, spec, names = plan.first, located.scenario, [variant.name for variant in plan.variants]
     status = terminal.DONE if first is not None else terminal.WRONG_INPUT
     undefined = () if first is None else tuple(_undefined(first))
+    waits = first.scenario.waits_forever if first is not None and first.scenario.exchange.deadline is None else ""
     for name, why in plan.absent.items():
         terminal.remark(f"{name}: {why}".removeprefix(": "))
     if as_json:
@@ -177,6 +178,7 @@ def _check(
             ]
             found["algorithms"] = [{"name": s.spec.name, "kind": s.spec.kind} for s in first.subjects]
             found["undefined_claims"] = [one.as_plain() for one in undefined]
+            found["waits_forever"] = waits or None
         terminal.write_document(found)
     elif first is not None:
         several = f"{len(names)} variants ({', '.join(names)}); the first: " if names else ""
@@ -185,7 +187,7 @@ def _check(
             f"{spec.name}: can be run: {several}{algorithms} on a {first.topology.name}, "
             f"{first.dataset.records} records. {plan.ahead}"
         )
-    for one in undefined:
+    for one in (*filter(None, [waits]), *undefined):
         terminal.remark(str(one))
     raise typer.Exit(status)
 

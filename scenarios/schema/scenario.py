@@ -303,6 +303,20 @@ class Scenario(Model):
         with as_arguments():
             return validated(type(self), full_tree(dump(self), "", options), "", options)
 
+    @property
+    def waits_forever(self) -> str:
+        """Why who waits for a packet may wait forever, and the remedy; "" where every packet gets there in the end."""
+        laws = {"links": self.links} | {f"link_overrides[{k}].law": o.law for k, o in enumerate(self.link_overrides)}
+        loses = bool(self.downtimes or self.active_adversaries)
+        for where, law in laws.items():
+            if not law.reliable and (loses or law.loss != 0 or law.outages is not None or law.buffer is not None):
+                return (
+                    f"{where}.reliable is false: a packet that is lost or rejected is not sent again, and who waits "
+                    f"for it waits forever. Set {where}.reliable: true, or {where}.loss: 0. (Exchanges go on without "
+                    "it at exchange.deadline.)"
+                )
+        return ""
+
 
 def json_schema() -> JsonSchemaValue:
     """The JSON Schema of a scenario file, for editors: one that `extends` another need not say all itself."""

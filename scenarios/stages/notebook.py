@@ -21,7 +21,7 @@ from attacks.audit.verdict import BROKEN, cause
 from netsim.algorithms import Algorithm
 from netsim.arguments import expect
 from netsim.arrays import unknown
-from netsim.errors import PrivacyError, ScenarioError, meant, what
+from netsim.errors import DeadlockError, PrivacyError, ScenarioError, meant, what
 from netsim.memory import check_jobs
 from netsim.settings import Recording
 from netsim.simulation import Run
@@ -193,7 +193,7 @@ def audit_own(
     console = Console(file=sys.stderr, force_jupyter=False)
     bars = Bars(console, lines=long, breaks_silence=True) if progress else nullcontext(Silent())
     named = divergence_named(simulation, experiment.pair)
-    with _settings_as_texts(), named, bars as shown, unending_named(shown, simulation.algorithm):
+    with _advised(scenario), named, bars as shown, unending_named(shown, simulation.algorithm):
         if long:
             shown.say("Only chance ends it." if math.isnan(seconds) else f"About {duration(seconds)} on one core.")
         pair, search = audited_pair(experiment, subject, stated, activations, shown)
@@ -210,10 +210,14 @@ def audit_own(
 
 
 @contextmanager
-def _settings_as_texts() -> Generator[None]:
-    """Settings that a refusal advises are texts, as `netsim.audit` takes them."""
+def _advised(scenario: Scenario) -> Generator[None]:
+    """Settings that a refusal advises are texts, as `netsim.audit` takes them; who waits forever is told why."""
     try:
         yield
+    except DeadlockError as error:
+        if scenario.waits_forever:
+            error.add_note(scenario.waits_forever)
+        raise
     except PrivacyError as error:
         reason, *remedy = error.args
         if remedy:

@@ -170,7 +170,8 @@ class _Session:
             self._finish("interrupted")
         except Exception as error:
             place = add_place(error) if isinstance(error, NetsimError) else ""
-            hint = await_hint(error) or _hint(error, self.experiment.scenario)
+            waits = self.experiment.scenario.waits_forever if isinstance(error, DeadlockError) else ""
+            hint = await_hint(error) or waits
             if hint and hint not in getattr(error, "__notes__", []):
                 error.add_note(hint)
             failure = RunError(type=type(error).__name__, message=str(error), hint=hint or place)
@@ -358,20 +359,3 @@ class _Session:
             self._put(membership=games.play_membership(attacks.membership))
         if attacks.property is not None:
             self._put(property=games.play_property(attacks.property))
-
-
-def _hint(error: Exception, scenario: Scenario) -> str:
-    """What in the scenario may be behind an error, and the remedy."""
-    laws = {"links": scenario.links} | {
-        f"link_overrides[{k}].law": o.law for k, o in enumerate(scenario.link_overrides)
-    }
-    # A packet that may never get there, and is not sent again.
-    loses = bool(scenario.downtimes or scenario.active_adversaries)
-    for where, law in laws.items() if isinstance(error, DeadlockError) else ():
-        if not law.reliable and (loses or law.loss != 0 or law.outages is not None or law.buffer is not None):
-            return (
-                f"{where}.reliable is false: a packet that is lost or rejected is not sent again, and who waits for "
-                f"it waits forever. Set {where}.reliable: true, or {where}.loss: 0. (Exchanges go on without it at "
-                "exchange.deadline.)"
-            )
-    return ""

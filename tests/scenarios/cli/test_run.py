@@ -157,6 +157,15 @@ def test_check_says_which_claim_is_undefined_and_what_defines_it(file):
     assert json.loads(cli("check", file, "-o", clip, "--json", ends=0).stdout)["undefined_claims"] == []
 
 
+def test_check_says_who_may_wait_forever_and_what_mends_it(file):
+    says = "links.reliable is false: a packet that is lost or rejected is not sent again, and who waits for it waits"
+    loses = "-o", "links.loss=0.3", "-o", "links.reliable=false"
+    cli("check", file, *loses, ends=0, stderr=says)
+    assert json.loads(cli("check", file, *loses, "--json", ends=0).stdout)["waits_forever"].startswith(says)
+    for mended in ("links.reliable=true", "links.loss=0", "exchange.deadline=0.5"):
+        assert "waits forever" not in cli("check", file, *loses, "-o", mended, ends=0).output
+
+
 @pytest.mark.slow
 def test_nobody_is_said_to_claim_nothing_who_was_not_asked(file):
     file.write_text(SMALL.replace("audit: {agent: 1, trials: 100, chunk: 100}", ""))

@@ -16,7 +16,7 @@ from attacks.inference import through_probe
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
 from netsim.claims import Claim, Clip
-from netsim.errors import AttackError, PrivacyError, ScenarioError
+from netsim.errors import AttackError, DeadlockError, PrivacyError, ScenarioError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import subset
 from netsim.problems import load, logistic
@@ -292,6 +292,12 @@ class ByHand(Mine):
 
     def __init__(self, twice):
         super().__init__(rounds=2 * twice)
+
+
+def test_who_waits_forever_for_a_lost_packet_is_told_what_mends_it():
+    with pytest.raises(DeadlockError) as error:
+        scenarios.audit(Mine(rounds=9), 1.0, "links.loss=0.5", "links.reliable=false", trials=50)
+    assert error.value.__notes__[-1].startswith("links.reliable is false: a packet that is lost or rejected is not")
 
 
 def test_an_object_is_audited_as_it_was_made():
