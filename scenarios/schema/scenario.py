@@ -305,7 +305,7 @@ class Scenario(Model):
 
     @property
     def waits_forever(self) -> str:
-        """Why who waits for a packet may wait forever, and the remedy; "" where every packet gets there in the end."""
+        """Why who waits for a packet may wait forever, and the remedy; "" where every packet gets there."""
         laws = {"links": self.links} | {f"link_overrides[{k}].law": o.law for k, o in enumerate(self.link_overrides)}
         loses = bool(self.downtimes or self.active_adversaries)
         for where, law in laws.items():
