@@ -91,7 +91,7 @@ class Watcher:
     def _table(self, running: "Running") -> Table:
         table = Table.grid(padding=(0, 2))
         table.add_column(style="dim", no_wrap=True, min_width=len("virtual time"))
-        table.add_column(overflow="ellipsis", no_wrap=True)
+        table.add_column()
         carried, waiting, spooled, rates = running.traffic(), running.waiting(), running.spooled(), self._rates()
         table.add_row("virtual time", f"{running.now:,.6g} s")
         table.add_row("closed", _closed(running))
