@@ -102,6 +102,11 @@ def put(tree: Any, path: str, value: Any, place: Place | None = None) -> None:
     node = tree
     for depth, key in enumerate(keys[:-1]):
         if isinstance(key, str) and isinstance(node, Mapping) and key not in node:
+            if isinstance(keys[depth + 1], int):
+                near = meant(key, map(str, cast("Tree", node)))
+                raise ScenarioError(
+                    path, value, f"there is no list {dotted(keys[: depth + 1])}{near}", "a path in the file"
+                )
             _set(node, key, Fields(), place)
         node = _inside(node, key, path, keys[: depth + 1], value)
     _inside(node, keys[-1], path, keys, value, new=True)
@@ -122,7 +127,10 @@ def _inside(node: Any, key: Key, path: str, keys: Sequence[Key], value: Any, new
         raise ScenarioError(path, value, why, allowed)
     if isinstance(node, Mapping) and isinstance(key, str):
         return cast("Tree", node).get(key) if new else cast("Tree", node)[key]
-    raise ScenarioError(path, value, f"there is nothing inside of which {where} could be", "a path in the file")
+    kind = (
+        "a mapping, and no list" if isinstance(node, Mapping) else "no mapping" if isinstance(key, str) else "no list"
+    )
+    raise ScenarioError(path, value, f"there is no {where}: {around} is {kind}", "a path in the file")
 
 
 def _set(node: Any, key: Key, value: Any, place: Place | None) -> None:

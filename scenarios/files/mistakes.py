@@ -221,7 +221,9 @@ class _Mistakes:
             if wanted != WANTED["model"]:
                 return of_the_wrong_type(value, wanted), wanted
             fields = list(models[0].model_fields) if len(models) == 1 else []
-            allowed = form or (f"{wanted}: {', '.join(fields)}" if fields else wanted)
+            kinds, (tag, *others) = _tags(models), {tag_field(one) for one in models} or {None}
+            forms = f"{{{tag}: …}} of {', '.join(kinds)}" if len(models) > 1 and tag and not others else ""
+            allowed = form or forms or (f"{wanted}: {', '.join(fields)}" if fields else wanted)
             hint = _alone_in(value, models) or self._for_truth(keys, value)
             if not hint and isinstance(value, str):
                 hint = _of_no_form(value, (), models)
@@ -642,6 +644,11 @@ def _of_unit(value: object) -> tuple[float | None, str]:
     return float(f"{float(found[1]) * UNITS[found[2]]:.12g}"), f"; in {unit}"
 
 
+def _tags(models: Sequence[type[BaseModel]]) -> list[str]:
+    """The words that tell these models apart."""
+    return [str(one) for model in models if (tag := tag_field(model)) for one in literals(model, tag)]
+
+
 def _of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseModel]]) -> str:
     """How a value that is none of several forms may be written in one of them."""
     for wanted in ("a number", "a whole number", "true or false"):
@@ -655,7 +662,7 @@ def _of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseM
         return f"{unit}{hint}"
     if isinstance(value, list) and len(cast("list[Any]", value)) == 1 and not isinstance(value[0], list):
         return "; did you mean the same without hyphens or brackets?"
-    every = [str(one) for model in models if (tag := tag_field(model)) for one in literals(model, tag)]
+    every = _tags(models)
     text = value.lower() if isinstance(value, str) else ""
     nearest = text if text in every else _nearest(cast("object", value), every, TAG)
     for model in models:

@@ -119,7 +119,8 @@ def _each_once(values: list[Any]) -> list[Any]:
 def _as_number(value: Any) -> str:
     """A value's text, which is the same of 1 and 1.0, and not of 1 and true."""
     if isinstance(value, Mapping):
-        return repr(sorted((str(name), _as_number(one)) for name, one in cast("Mapping[Any, Any]", value).items()))
+        named = ((str(name), _as_number(one)) for name, one in cast("Mapping[Any, Any]", value).items())
+        return repr(dict(sorted(named)))
     if isinstance(value, list | tuple):
         return repr([*map(_as_number, cast("Sequence[Any]", value))])
     number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -189,6 +189,10 @@ MISTAKES = {
     "a kind that is misspelt, alone": (
         "check tiny.yaml -o topology=rng", 2, "values; did you mean {kind: ring, agents: …}?; allowed: {kind: …}"
     ),
+    "a word in place of an attack": (
+        "check private-descent -o attacks.reconstruct=[foo]", 2,
+        "wrong type: text; allowed: {kind: …} of dlg, idlg, inverting_gradients, "
+    ),
     "a law without its word": (
         "sweep no_law.yaml", 2, "random.links.loss.law: missing; allowed: uniform, loguniform, choice\n"
     ),

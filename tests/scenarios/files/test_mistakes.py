@@ -93,8 +93,12 @@ def test_extends(tmp_path, monkeypatch, text, message):
          "algorithms[0] … algorithms[1]"),
         (["algorithms[7].rounds=5"], "-o algorithms[7].rounds = 5: algorithms[7] is no entry of the list; allowed: "
          "algorithms[0] … algorithms[1]"),
-        (["topology[*].agents=5"], "-o topology[0].agents = 5: there is nothing inside of which topology[0] could be; "
-         "allowed: a path in the file"),
+        (["topology[*].agents=5"], "-o topology[0].agents = 5: there is no topology[0]: topology is a mapping, and no "
+         "list; allowed: a path in the file"),
+        (["algorithm[0].rounds=5"], "-o algorithm[0].rounds = 5: there is no list algorithm; did you mean "
+         "'algorithms'?; allowed: a path in the file"),
+        (["links.loss.rate=5"], "-o links.loss.rate = 5: there is no links.loss.rate: links.loss is no mapping; allowed: "
+         "a path in the file"),
         (["seed=3,replicas=4"], "-o = 'seed=3,replicas=4': several settings; did you mean -o seed=3 -o replicas=4?; "
          "allowed: one -o each; a text in quotes"),
         (["seed=[1"], "-o = 'seed=[1': the value is not valid YAML: not closed by ], or a comma is missing; allowed: "

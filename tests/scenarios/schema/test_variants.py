@@ -87,7 +87,7 @@ def test_no_variants_of_a_scenario_without():
         ("activations: 7", "activations: few", "algorithms[0].activations", 10, "whole number"),
         ("{kind: star, agents: 3}", "{kind: star, agents: -3}", "topology.agents", 11, "out of range"),
         ("algorithms[0].activations", "algorithms[3].activations", "algorithms[3].activations", 10, "no entry"),
-        ("algorithms[0].activations", "title.first", "title.first", 10, "nothing inside"),
+        ("algorithms[0].activations", "title.first", "title.first", 10, "title is no mapping"),
         ("links.loss", "reproduces.paper", "reproduces.paper", 7, "all variants together"),
         ("0.25]", "-1.0]", "algorithms[0].step", 14, "out of range"),
         ("agents: 4", "agents: 4000", "topology.agents", 7, "record of its own"),
