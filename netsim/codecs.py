@@ -336,7 +336,10 @@ _TINY = float(np.finfo(float).tiny)
 
 @dataclass(frozen=True)
 class Quantizer(Codec):
-    """The dithered b-bit quantizer, s = 2^(b−1) levels of the norm:
+    """The dithered b-bit quantizer: each coordinate becomes one of the two multiples of ‖v‖/2^(b−1) beside it, by
+    chance.
+
+    With s = 2^(b−1):
 
         C(v) = (‖v‖/ξ)·sign(v)·⌊s|v|/‖v‖ + u⌋/s,   u uniform on [0, 1) for each coordinate.
 
