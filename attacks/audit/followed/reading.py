@@ -57,6 +57,8 @@ _SAME = 1e-6
 """Relative: what two readings of the same numbers may differ by."""
 _SIZES = 1e-6, 1.0
 """Of random answers, that tell whether records are alike."""
+ANSWERED = 1024
+"""Histories at which it is seen whether what came out alike does so at all of them; at so many draws of more."""
 _WORK, _LEAST = 2**14, 4
 """Messages that are followed at most at coins that are drawn, but for so many draws."""
 _QUERIES = 1024
@@ -65,18 +67,19 @@ _MORE = 4
 """Times as many messages as were recorded: where coins fall otherwise, no more are followed."""
 
 
+Place = tuple[ReadLine, int, str]
+"""A line that asks something of each number, the place in its code, and what it asks."""
+
+
 @dataclass
 class Reading:
     """The lines that `read`, in order; the `messages`, each with its kind and those of its fields; the least and the
     largest answer to what lines `asked` of each number (0 and 1 of a comparison, and what a function with levels
-    gave), where NumPy goes on with them, by line, place in its code, and what it was; and why what is sent is no
-    affine function, if it is none."""
+    gave), where NumPy goes on with them; and why what is sent is no affine function, if it is none."""
 
     read: list[ReadLine] = field(default_factory=list[ReadLine])
     messages: list[tuple[Channel, tuple[tuple[str, What], ...]]] = field(default_factory=list[Any])
-    asked: dict[tuple[ReadLine, int, str], set[float]] = field(
-        default_factory=dict[tuple[ReadLine, int, str], set[float]]
-    )
+    asked: dict[Place, set[float]] = field(default_factory=dict[Place, set[float]])
     bent: str | None = None
     given: list[Array] = field(default_factory=list[Array])
     """What it handed to the port."""
@@ -155,7 +158,11 @@ Worlds = Callable[[], Iterable[tuple[Sample, Hypothesis]]]
 
 def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
     """Lines that read in any history of the agent's private coins, as far as they are listed or drawn; and lines that
-    ask something of each number, and get one answer from all transcripts of both worlds."""
+    ask something of each number, and get one answer from all transcripts of both worlds.
+
+    All of these have one toss of the coins, and may be about nothing that the worlds differ in: where a line gets one
+    answer from them, it is asked at other tosses, too.
+    """
 
     def at(coins: Callable[[], np.random.Generator]) -> Reading:
         return reading(replace(one, coins=coins).recording(agent))
@@ -171,16 +178,52 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
         found = []
         lines.add(_coins_that(error))
     except NetsimError:
-        most = max(_LEAST, min(DRAWN, _WORK // (1 + len(one.view.at_node(agent)))))
-        found = [at(partial(SeenCoins, np.random.default_rng(seed))) for seed in range(most)]
+        draws = range(_most(one, agent, DRAWN))
+        found = [at(partial(SeenCoins, np.random.default_rng(seed))) for seed in draws]
     lines |= {line for each in (own, *found) for line in each.read}
     if own.failed is not None:
         lines.add(own.failed)
     asked = {place: set[float]() for each in (own, *found) for place in each.asked}
+    first = list[tuple[Sample, Hypothesis]]()
     for sample, hypothesis in worlds() if asked else ():
-        for place, answers in reading(sample.recording(agent), hypothesis, sample.releases).asked.items():
-            asked.setdefault(place, set()).update(answers)
-    return tuple(sorted(lines | {line for (line, *_), answers in asked.items() if len(answers) < 2}))
+        _add_answers(asked, reading(sample.recording(agent), hypothesis, sample.releases))
+        first.append((sample.replica(0), hypothesis))
+    for sample, hypothesis in first:
+        for each in _at_other_tosses(sample, agent, hypothesis) if _alike(asked) else ():
+            _add_answers(asked, each)
+            if not _alike(asked):
+                break
+    return tuple(sorted(lines | _alike(asked)))
+
+
+def _add_answers(asked: dict[Place, set[float]], found: Reading) -> None:
+    for place, answers in found.asked.items():
+        asked.setdefault(place, set()).update(answers)
+
+
+def _alike(asked: Mapping[Place, set[float]]) -> set[ReadLine]:
+    """Lines that ask something of each number and got one answer, or none."""
+    return {line for (line, *_), answers in asked.items() if len(answers) < 2}
+
+
+def _at_other_tosses(one: Sample, agent: int, hypothesis: Hypothesis) -> Iterator[Reading]:
+    """What the code does on a transcript where its private coins fall in any way, or in some that are drawn."""
+
+    def at(coins: Callable[[], np.random.Generator]) -> Reading:
+        return reading(replace(one, coins=coins).recording(agent), hypothesis, one.releases)
+
+    most = _most(one, agent, ANSWERED)
+    try:
+        for _, found in every(lambda coins: at(coins.again), most):
+            yield found
+    except NetsimError:
+        for seed in range(most):
+            yield at(partial(np.random.default_rng, seed))
+
+
+def _most(one: Sample, agent: int, wanted: int) -> int:
+    """At how many histories a transcript is read of so many that are wanted: at fewer where it is long."""
+    return max(_LEAST, min(wanted, _WORK // (1 + len(one.view.at_node(agent)))))
 
 
 def _unlike_all(own: Reading, listed: Sequence[Reading]) -> Iterator[ReadLine]:
