@@ -651,12 +651,14 @@ class OfOneRecord(Algorithm):
         node.broadcast(x=node.privatize(node.zeros() + self.code(g), Laplace(1.0)))
 
 
-def lines_where_all_is_far(code):
-    """One record is far out on either side, and all others on one side; the coins of both worlds chose another."""
+def lines_where_all_is_far(code, share):
+    """One record is far out on either side, and all others on one, by such a share; both worlds' coins chose one of
+    these."""
     simulation, pair = quadratic_world(OfOneRecord(code))
     own, far = pair.hypotheses[0], np.full(4, 1e12)
     record = (int(choose(np.random.default_rng(0), range(4))) + 1) % 4
-    there = [Surrounded(own, side * far, record=record, others=np.tile(0.01 * far, (4, 1))) for side in (-1, 1)]
+    others = np.where(np.arange(4)[:, None] == record, 0.0, 4 * share * far)
+    there = [Surrounded(own, side * far, record=record, others=others) for side in (-1, 1)]
     simulate = worlds(holding(simulation, pair.agent, there[0]), pair.agent, there[1], 5)
     one = replace(simulate(0, 1).replica(0), coins=lambda: np.random.default_rng(0))
     both = [(replace(simulate(w, 0), coins=one.coins), there[w]) for w in (0, 1)]
@@ -672,9 +674,10 @@ def lines_where_all_is_far(code):
         lambda g: Clip(1.0, "l1")(g.astype(np.float32)),
     ],
 )
-def test_what_is_level_far_out_is_not_named_where_a_toss_shows_both_ends(code):
-    """The transcripts, all of one toss, are about records that are the same in both worlds."""
-    assert lines_where_all_is_far(code) == ()
+@pytest.mark.parametrize("share", [0.01, 1.0])
+def test_what_is_level_far_out_is_not_named_where_a_toss_shows_both_ends(code, share):
+    """The transcripts, all of one toss, are about records that are the same in both worlds; sizes may be equal."""
+    assert lines_where_all_is_far(code, share) == ()
 
 
 @pytest.mark.parametrize(
@@ -687,8 +690,9 @@ def test_what_is_level_far_out_is_not_named_where_a_toss_shows_both_ends(code):
         lambda g: np.exp(-np.abs(g)),
     ],
 )
-def test_what_is_level_at_every_toss_is_named(code):
-    assert lines_where_all_is_far(code)
+@pytest.mark.parametrize("share", [0.01, 1.0])
+def test_what_is_level_at_every_toss_is_named(code, share):
+    assert lines_where_all_is_far(code, share)
 
 
 def test_the_verdict_says_which_line_and_what_to_do():
