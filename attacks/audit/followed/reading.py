@@ -63,7 +63,7 @@ _NEARBY = 1e-3
 ANSWERED = 1024
 """Histories at which it is seen whether what came out alike does so at all of them; at so many draws of more."""
 _WORK, _LEAST = 2**14, 4
-"""Messages that are followed at most at coins that are drawn, but for so many draws."""
+"""Messages that are followed at most at other coins, but for so many draws."""
 _QUERIES = 1024
 """Queries for each message at most: a loop until random answers are small has no end."""
 _MORE = 4
@@ -221,7 +221,7 @@ def _elsewhere(one: Sample, agent: int, hypothesis: Hypothesis) -> Iterator[Answ
         _add_answers(found, {place: answers for place, answers in near.items() if place[-1] in (LEVEL, SIZE)})
         return found
 
-    most = _most(one, agent, ANSWERED)
+    most = _most(one, agent, ANSWERED, 4)  # with what is nearby, in both worlds
     try:
         for _, found in every(lambda coins: at(coins.again), most):
             yield found
@@ -252,9 +252,10 @@ class _Nearby:
         return answer * (1 + _NEARBY * np.random.default_rng(0).uniform(-1.0, 1.0, answer.shape))
 
 
-def _most(one: Sample, agent: int, wanted: int) -> int:
-    """At how many histories a transcript is read of so many that are wanted: at fewer where it is long."""
-    return max(_LEAST, min(wanted, _WORK // (1 + len(one.view.at_node(agent)))))
+def _most(one: Sample, agent: int, wanted: int, times: int = 1) -> int:
+    """At how many histories a transcript is read, so many times each, of those that are wanted: fewer where it is
+    long."""
+    return max(_LEAST, min(wanted, _WORK // (times * (1 + len(one.view.at_node(agent))))))
 
 
 def _unlike_all(own: Reading, listed: Sequence[Reading]) -> Iterator[ReadLine]:
