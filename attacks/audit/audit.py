@@ -27,6 +27,7 @@ from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.exact import NOISE, SINGLES, TOSSES, ExactLoss, scores_of
 from attacks.audit.loss.noise_check import NOTHING
 from attacks.audit.loss.release_cost import SCALED
+from attacks.audit.loss.secret_coins import Shares, unseen
 from attacks.audit.loss_breakdown import LossBreakdown
 from attacks.audit.outside import inside_node, nothing_kept, nothing_of_data_kept
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
@@ -111,6 +112,7 @@ def audit(
     rng: np.random.Generator,
     infer: Infer | None = None,
     progress: Callable[[int], None] | None = None,
+    histories: Shares = unseen,
     jobs: int = 1,
     archive: Archive | None = None,
     stop: bool = False,
@@ -123,7 +125,9 @@ def audit(
     The error rate 1 − confidence is shared in equal parts by the exact loss (its two directions) and the games, so
     that all results hold together. `jobs` processes share the chunks (−1: one per core); the result is the same.
     Chunks in an `archive` are not simulated again, and the rest is added to it: an audit that was interrupted goes
-    on, with the same result. It has to be of the same simulation, pair, chunk, `infer` and `train`.
+    on, with the same result. It has to be of the same simulation, pair, chunk, `infer` and `train`. `progress`
+    receives numbers of transcripts, and after these `histories` shares of the histories of private coins, as they
+    are read.
 
     With `train` a classifier plays too (`attacks.audit.trained`): it sees the rows captured on links, knows nothing
     of the algorithm, and has a share of the error rate, whether it refuses or not. None: where a release is on the
@@ -167,7 +171,7 @@ def audit(
         look = _Look(simulate, pair, infer, train, claimed=claim.epsilon)
         under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors)
         under_way.gather(chunks, jobs, progress)
-        return under_way.result(early=under_way.chunks < chunks)
+        return under_way.result(early=under_way.chunks < chunks, histories=histories)
 
 
 def _hides(simulate: Simulate, pair: Pair) -> tuple[bool, bool]:
@@ -292,7 +296,7 @@ class _Audit:
         self._left = queues[0][coins.size - ones :], queues[1][ones:]
         self.wager.update(coins, dealt(coins, *queues))
 
-    def result(self, early: bool) -> AuditResult:
+    def result(self, early: bool, histories: Shares = unseen) -> AuditResult:
         """Evaluation of the chunks; of the first one alone for a fixed sample size, if the audit stopped `early`."""
         fixed = 1 if early else self.chunks
         anytime, refused = self.wager.result(), self._refused()
@@ -301,7 +305,9 @@ class _Audit:
         games = self._games(exact, fixed, refused)
         first = self.kept.transcripts(0, 0)
         transcripts, bare = self.chunks * first.leaked.size, any(one.uncovered is not None for one in exact)
-        self.private = self.private.priced(self.look.simulate, self.pair, self.confidence, transcripts, bare=bare)
+        self.private = self.private.priced(
+            self.look.simulate, self.pair, self.confidence, transcripts, bare=bare, progress=histories
+        )
         exact, judgement, proof = self._decided(exact, games, anytime)
         return AuditResult(
             claim=self.claim,

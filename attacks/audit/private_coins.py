@@ -27,7 +27,7 @@ from attacks.audit.followed.asked import asked_more
 from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison
 from attacks.audit.loss.exact import SINGLES, ExactLoss
-from attacks.audit.loss.secret_coins import SECRET, SecretCoins, drawn_coins, price_of_secret
+from attacks.audit.loss.secret_coins import SECRET, SecretCoins, Shares, drawn_coins, price_of_secret
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.pair import Pair, Simulate
 from attacks.audit.proof import BareError
@@ -122,11 +122,12 @@ class PrivateCoins:
         return None if self.secret is None else self.secret.judged(self.claim)
 
     def priced(
-        self, simulate: Simulate, pair: Pair, confidence: float, transcripts: int, *, bare: bool
+        self, simulate: Simulate, pair: Pair, confidence: float, transcripts: int, *, bare: bool, progress: Shares
     ) -> "PrivateCoins":
         """The same with the price for who does not know them, or the reason why it is not known.
 
-        `bare`: some transcript has an unprotected message for who knows them.
+        `bare`: some transcript has an unprotected message for who knows them. `progress` receives shares of all
+        histories as they are read.
         """
         if not self.tossed:
             return self
@@ -147,6 +148,7 @@ class PrivateCoins:
                 bounded=self.claim.coins == "secret" or delta > 0,
                 played=self.claim.coins == "secret",
                 besides=costly,
+                progress=progress,
             )
         except PrivacyError:
             raise

@@ -56,6 +56,8 @@ LONG = 10.0
 """Seconds of work before which its duration is said."""
 FLOPS = 5e9
 """Operations a second of dense linear algebra, on one core; on the low side."""
+_ROUNDED = 1e-6
+"""Of a percent: what rounding may add to a sum of shares, or take."""
 _AGAIN = 20
 """Gradients that one agent takes without a message before it is asked whether that ends."""
 _GLANCES, _GLANCE = 100, 2e-3
@@ -261,6 +263,29 @@ EVERY = 0.1
 """Seconds of real time between two looks at a simulation."""
 QUIET = 8.0
 """Seconds in which no agent closes a round after which it is said what the run does."""
+
+
+@dataclass
+class InPercent:
+    """Receiver of shares of some work: a `stage` of a hundred steps, which begins where that takes longer than
+    `QUIET`."""
+
+    progress: Progress
+    stage: str
+    _done: float = 0.0
+    _shown: int | None = None
+    _since: float | None = None
+
+    def __call__(self, share: float) -> None:
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        self._done = min(1.0, self._done + share)
+        if self._shown is None and now >= self._since + QUIET:
+            self._shown = 0
+            self.progress.begin(self.stage, 100)
+        if self._shown is not None and (more := math.floor(100 * self._done + _ROUNDED) - self._shown) > 0:
+            self._shown += more
+            self.progress.advance(more)
 
 
 @contextmanager

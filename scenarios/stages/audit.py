@@ -121,7 +121,7 @@ class Judge:
             kept, chunks = Archive(folder), -(-spec.trials // spec.chunk)
             there = sum((world, chunk) in kept for world in (0, 1) for chunk in range(chunks))
             self.progress.say(f"Going on with an interrupted audit: {there} of {2 * chunks} chunks are there.")
-        found = decided(options, folder, self.progress.advance, self.jobs)
+        found = decided(options, folder, self.progress, self.jobs)
         curves = over_time(subject.simulation, self.experiment.adjacency, subject.delta, found)
         proof = witnesses.Audited(options.pair, options.claim, activations, found.witness)
         path = witnesses.file_of(self.folder, entry.slug + self.draft)
@@ -184,7 +184,7 @@ class Judge:
         return None if found is None else views_result(found)
 
 
-def decided(options: AuditOptions, folder: Path | None, progress: Callable[[int], None], jobs: int) -> Audited:
+def decided(options: AuditOptions, folder: Path | None, progress: Progress, jobs: int) -> Audited:
     """`audited`. You get a `PrivacyError` where nothing is decided because the run diverges: more trials, or other
     data sets, would not help."""
     found = audited(options, folder, progress, jobs)

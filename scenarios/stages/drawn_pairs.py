@@ -204,7 +204,8 @@ class Rows:
         apart = seen - seen[np.arange(len(size)) ^ 1]  # from the other one of its pair
         uphill = np.array([one.uphill(far) for one, far in zip(about, np.nan_to_num(apart), strict=True)])
         moved = ends.slopes - center + np.multiply.outer(RISES, size[:, None] * uphill)
-        turned = moved * (size / np.maximum(np.linalg.norm(moved, axis=-1), np.finfo(float).tiny))[..., None]
+        long = np.linalg.norm(moved, axis=-1)
+        turned = moved * np.divide(size, long, out=np.zeros_like(long), where=long > 0)[..., None]
         slopes = center + np.concatenate([moved, turned])
         many = ends._only(np.tile(np.arange(len(size)), 2 * len(RISES)))
         return replace(many, slopes=slopes.reshape(many.slopes.shape))

@@ -199,7 +199,7 @@ def audit_own(
         pair, search = audited_pair(experiment, subject, stated, activations, shown)
         shown.begin(f"{name}: auditing", 2 * spec.trials)
         options_ = AuditOptions(scenario, subject, pair, stated)
-        found = decided(options_, None, shown.advance, jobs)
+        found = decided(options_, None, shown, jobs)
         judge = Judge(experiment, Path(), shown, jobs, lambda _: None)  # of which only what writes nothing is called
         looked = judge.looked(_entry(name, "", simulation.algorithm.noisy), options_)
     judged = replace(audit_result(found), search=search)

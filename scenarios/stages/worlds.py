@@ -37,6 +37,7 @@ from netsim.randomness import NoiseThrough, Streams
 from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
 from netsim.topology import Topology
+from scenarios.build.duration import InPercent, Progress, Silent
 from scenarios.build.experiment import Subject
 from scenarios.build.problem import data_print
 from scenarios.results.header import versions
@@ -121,15 +122,14 @@ class AuditOptions:
         return json.dumps(found, sort_keys=True)
 
 
-def audited(
-    options: AuditOptions, folder: Path | None, progress: Callable[[int], None] | None, jobs: int
-) -> AuditResult:
+def audited(options: AuditOptions, folder: Path | None, progress: Progress | None, jobs: int) -> AuditResult:
     """Audit it. Transcripts are kept in `folder` until the audit is done; those there are not simulated again.
 
     Without a folder nothing is left of an audit that is interrupted.
     """
-    spec, simulation, claim = options.spec, options.simulation, options.claim
+    spec, simulation, claim, shown = options.spec, options.simulation, options.claim, progress or Silent()
     archive = None if folder is None else Archive.at(folder, options.fingerprint)
+    reading = f"{options.subject.spec.name}: reading histories of private coins, in percent"
     try:
         found = audit(
             worlds(simulation, options.pair.agent, options.other, spec.together, spec.draw, options.claim.delta),
@@ -140,7 +140,8 @@ def audited(
             confidence=spec.confidence,
             rng=Streams(simulation.seed).generator("audit", options.subject.spec.name, *_drawn(spec.draw)),
             infer=infer,
-            progress=progress,
+            progress=shown.advance,
+            histories=InPercent(shown, reading),
             jobs=jobs,
             archive=archive,
             stop=spec.stop == "refuted",

@@ -36,6 +36,8 @@ from attacks.audit.followed.operands import (
 
 AS_A_MASK, AS_A_FACTOR = "as a mask", "as a factor of what is private"
 """Two ways to read."""
+LEVEL, SIZE = "a level", "a size"
+"""Of what numbers it is noted which they are: not of masks."""
 
 
 class _Cell:
@@ -306,7 +308,7 @@ class Followed(NDArrayOperatorsMixin, Held):
         _lost(() if kind.what in kinds.MASKS or are_bools(found) else inputs)
         for one in inputs if kind.what is What.BENT else ():  # a clip of a size may be level
             if is_followed(one) and one._kind.what in rules.OF_SIZES:
-                self._noted("a size", one._numbers)
+                self._noted(SIZE, one._numbers)
         if are_bools(found):
             if ufunc not in rules.GUARDS or any(kind_of(one).what is What.BENT for one in inputs):
                 self._asked(found, kind)
@@ -411,7 +413,7 @@ class Followed(NDArrayOperatorsMixin, Held):
     def _levels(self, found: Any, kind: Kind) -> None:
         """Note what a function made of private numbers: one number of all may be another elsewhere."""
         if kind.what is What.BENT and not isinstance(found, tuple | list) and asarray(found).dtype.kind in "iuf":
-            self._noted("a level", found)
+            self._noted(LEVEL, found)
 
 
 def _repeats(value: Any) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from attacks.audit.followed import kinds
-from attacks.audit.followed.arrays import AS_A_FACTOR, AS_A_MASK, Followed, arrays_followed
+from attacks.audit.followed.arrays import AS_A_FACTOR, AS_A_MASK, LEVEL, SIZE, Followed, arrays_followed
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
 from attacks.audit.followed.lines import ReadLine, asking, line_of, may_be_caught, only_ends_the_run
 from attacks.audit.followed.operands import kind_of, value_of
@@ -41,6 +41,7 @@ from netsim.adversary import AdversaryView
 from netsim.arrays import Array, evenly
 from netsim.errors import AttackError, NetsimError
 from netsim.mechanisms import Gaussian, Mechanism
+from netsim.models.model import Regularizer
 from netsim.node import own_share
 from netsim.transcript.message import Kind as Channel
 from netsim.transcript.message import Message, Record, Values
@@ -57,26 +58,32 @@ _SAME = 1e-6
 """Relative: what two readings of the same numbers may differ by."""
 _SIZES = 1e-6, 1.0
 """Of random answers, that tell whether records are alike."""
+_NEARBY = 1e-3
+"""Relative: how far data are moved that are nearly the same."""
+ANSWERED = 1024
+"""Histories at which it is seen whether what came out alike does so at all of them; at so many draws of more."""
 _WORK, _LEAST = 2**14, 4
-"""Messages that are followed at most at coins that are drawn, but for so many draws."""
+"""Messages that are followed at most at other coins, but for so many draws."""
 _QUERIES = 1024
 """Queries for each message at most: a loop until random answers are small has no end."""
 _MORE = 4
 """Times as many messages as were recorded: where coins fall otherwise, no more are followed."""
 
 
+Place = tuple[ReadLine, int, str]
+"""A line that asks something of each number, the place in its code, and what it asks."""
+Answers = Mapping[Place, set[float]]
+
+
 @dataclass
 class Reading:
     """The lines that `read`, in order; the `messages`, each with its kind and those of its fields; the least and the
     largest answer to what lines `asked` of each number (0 and 1 of a comparison, and what a function with levels
-    gave), where NumPy goes on with them, by line, place in its code, and what it was; and why what is sent is no
-    affine function, if it is none."""
+    gave), where NumPy goes on with them; and why what is sent is no affine function, if it is none."""
 
     read: list[ReadLine] = field(default_factory=list[ReadLine])
     messages: list[tuple[Channel, tuple[tuple[str, What], ...]]] = field(default_factory=list[Any])
-    asked: dict[tuple[ReadLine, int, str], set[float]] = field(
-        default_factory=dict[tuple[ReadLine, int, str], set[float]]
-    )
+    asked: dict[Place, set[float]] = field(default_factory=dict[Place, set[float]])
     bent: str | None = None
     given: list[Array] = field(default_factory=list[Array])
     """What it handed to the port."""
@@ -155,7 +162,11 @@ Worlds = Callable[[], Iterable[tuple[Sample, Hypothesis]]]
 
 def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
     """Lines that read in any history of the agent's private coins, as far as they are listed or drawn; and lines that
-    ask something of each number, and get one answer from all transcripts of both worlds."""
+    ask something of each number, and get one answer from all transcripts of both worlds.
+
+    All of these have one toss of the coins, and may be about nothing that the worlds differ in; and numbers may be
+    equal by chance. So where a line gets one answer from them, it is asked at other tosses and nearby data, too.
+    """
 
     def at(coins: Callable[[], np.random.Generator]) -> Reading:
         return reading(replace(one, coins=coins).recording(agent))
@@ -171,16 +182,80 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
         found = []
         lines.add(_coins_that(error))
     except NetsimError:
-        most = max(_LEAST, min(DRAWN, _WORK // (1 + len(one.view.at_node(agent)))))
-        found = [at(partial(SeenCoins, np.random.default_rng(seed))) for seed in range(most)]
+        draws = range(_most(one, agent, DRAWN))
+        found = [at(partial(SeenCoins, np.random.default_rng(seed))) for seed in draws]
     lines |= {line for each in (own, *found) for line in each.read}
     if own.failed is not None:
         lines.add(own.failed)
     asked = {place: set[float]() for each in (own, *found) for place in each.asked}
+    first = list[tuple[Sample, Hypothesis]]()
     for sample, hypothesis in worlds() if asked else ():
-        for place, answers in reading(sample.recording(agent), hypothesis, sample.releases).asked.items():
-            asked.setdefault(place, set()).update(answers)
-    return tuple(sorted(lines | {line for (line, *_), answers in asked.items() if len(answers) < 2}))
+        _add_answers(asked, reading(sample.recording(agent), hypothesis, sample.releases).asked)
+        first.append((sample.replica(0), hypothesis))
+    for sample, hypothesis in first:
+        for answers in _elsewhere(sample, agent, hypothesis) if _alike(asked) else ():
+            _add_answers(asked, answers)
+            if not _alike(asked):
+                break
+    return tuple(sorted(lines | _alike(asked)))
+
+
+def _add_answers(asked: dict[Place, set[float]], found: Answers) -> None:
+    for place, answers in found.items():
+        asked.setdefault(place, set()).update(answers)
+
+
+def _alike(asked: Answers) -> set[ReadLine]:
+    """Lines that ask something of each number and got one answer, or none."""
+    return {line for (line, *_), answers in asked.items() if len(answers) < 2}
+
+
+def _elsewhere(one: Sample, agent: int, hypothesis: Hypothesis) -> Iterator[Answers]:
+    """What lines get from a transcript where its private coins fall in any way, or in some that are drawn; and there,
+    of numbers, what they get where its data are nearly the same: what is another number then is on no level."""
+
+    def at(coins: Callable[[], np.random.Generator]) -> Answers:
+        recording = replace(one, coins=coins).recording(agent)
+        there, near = (reading(recording, each, one.releases).asked for each in (hypothesis, _Nearby(hypothesis)))
+        found = {place: set(answers) for place, answers in there.items()}
+        _add_answers(found, {place: answers for place, answers in near.items() if place[-1] in (LEVEL, SIZE)})
+        return found
+
+    most = _most(one, agent, ANSWERED, 4)  # with what is nearby, in both worlds
+    try:
+        for _, found in every(lambda coins: at(coins.again), most):
+            yield found
+    except NetsimError:
+        for seed in range(most):
+            yield at(partial(np.random.default_rng, seed))
+
+
+@dataclass(frozen=True)
+class _Nearby:
+    """Hypothesis each number of whose answers is another one, by at most a thousandth."""
+
+    of: Hypothesis
+
+    def gradient(self, x: Array) -> Array:
+        return self._moved(self.of.gradient(x))
+
+    def hessian(self, x: Array) -> Array:
+        return self.of.hessian(x)
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        return self._moved(self.of.proximal(v, step, regularizer))
+
+    def batch(self, indices: Sequence[int]) -> "_Nearby":
+        return _Nearby(self.of.batch(indices))
+
+    def _moved(self, answer: Array) -> Array:
+        return answer * (1 + _NEARBY * np.random.default_rng(0).uniform(-1.0, 1.0, answer.shape))
+
+
+def _most(one: Sample, agent: int, wanted: int, times: int = 1) -> int:
+    """At how many histories a transcript is read, so many times each, of those that are wanted: fewer where it is
+    long."""
+    return max(_LEAST, min(wanted, _WORK // (times * (1 + len(one.view.at_node(agent))))))
 
 
 def _unlike_all(own: Reading, listed: Sequence[Reading]) -> Iterator[ReadLine]:

@@ -195,22 +195,25 @@ class History(NamedTuple):
 
 _Read = Callable[[_Group, Hypothesis], Iterator[tuple[Any, History]]]
 """Histories of a group under a hypothesis, each with what makes its coins anew."""
+Shares = Callable[[float], None]
+"""Receiver of the share of all histories that was read since it was called before."""
 
 
-def _listing(agent: int, most: int) -> _Read:
-    """Every history."""
+def _listing(agent: int, most: int, progress: Shares) -> _Read:
+    """Every history, of which as large a share is read as it is likely."""
 
     def read(group: _Group, hypothesis: Hypothesis) -> Iterator[tuple[Callable[[], Coins], History]]:
         def one(coins: Coins) -> tuple[Coins, Replayed]:
             return coins, replay(group.sample.view, agent, hypothesis, coins)
 
         for chance, (coins, found) in every(one, most):
+            progress(math.exp(chance))
             yield partial(Coins.of, coins.history), History.of(group, chance, found)
 
     return read
 
 
-def _drawing(agent: int, count: int) -> _Read:
+def _drawing(agent: int, count: int, progress: Shares) -> _Read:
     """So many histories that are drawn, the same for all transcripts."""
 
     def read(group: _Group, hypothesis: Hypothesis) -> Iterator[tuple[Callable[[], DrawnCoins], History]]:
@@ -218,6 +221,7 @@ def _drawing(agent: int, count: int) -> _Read:
             make = partial(drawn_coins, k)
             coins = make()
             found = replay(group.sample.view, agent, hypothesis, coins)
+            progress(1 / count)
             yield make, History.of(group, coins.log_chance, found)
 
     return read
@@ -277,8 +281,23 @@ class _Losses(NamedTuple):
     unlisted: str | None = None
 
 
+def unseen(_: float) -> None:
+    """Progress that nobody looks at."""
+
+
+def _part_of(progress: Shares, parts: int) -> Shares:
+    """Receiver of the share of one of so many parts."""
+    return lambda share: progress(share / parts)
+
+
 def losses_of(
-    samples: Sequence[Sample], agent: int, true: Hypothesis, other: Hypothesis, *, listed: bool = True
+    samples: Sequence[Sample],
+    agent: int,
+    true: Hypothesis,
+    other: Hypothesis,
+    *,
+    listed: bool = True,
+    progress: Shares = unseen,
 ) -> _Losses:
     """Losses of transcripts of one replica each under `true`."""
     known, endings = np.zeros(len(samples)), list[_Ending]()
@@ -294,9 +313,9 @@ def losses_of(
         return _Losses(known, None, 0, 0)
     try:
         try:
-            return _Losses(known, *_of_histories(samples, agent, true, other, endings))
+            return _Losses(known, *_of_histories(samples, agent, true, other, endings, progress))
         except _Apart:
-            return _Losses(known, *_of_histories(samples, agent, true, other, endings, alone=True))
+            return _Losses(known, *_of_histories(samples, agent, true, other, endings, progress, alone=True))
     except AttackError as error:
         return _Losses(known, None, 0, 0, str(error))
 
@@ -307,6 +326,7 @@ def _of_histories(
     true: Hypothesis,
     other: Hypothesis,
     endings: Sequence[_Ending],
+    progress: Shares,
     *,
     alone: bool = False,
 ) -> tuple[Array, int, int]:
@@ -314,8 +334,9 @@ def _of_histories(
     secret, most, tried = np.zeros(len(samples)), 1, 1
     groups = _grouped(samples, agent, endings, alone)
     each = min(HISTORIES, max(64, 4 * HISTORIES // len(groups)))  # transcripts of other times are replayed apart
+    listing = _listing(agent, each, _part_of(progress, 2 * len(groups)))
     for group in groups:
-        one, two = (_together(group, agent, f, _listing(agent, each)) for f in (true, other))
+        one, two = (_together(group, agent, f, listing) for f in (true, other))
         secret[group.at] = _ratio(one, two)
         for found in (one, two):
             most = max(most, int(np.max(np.sum(np.isfinite(found.terms), axis=0))))
@@ -337,14 +358,17 @@ def _scores(
     hypotheses: tuple[Hypothesis, Hypothesis],
     world: int,
     count: int,
+    progress: Shares,
     *,
     alone: bool,
 ) -> _Scores:
     """Scores of transcripts of one replica each, by so many histories that are drawn."""
     endings = [_ending(replay(one.view, agent, hypotheses[world], one.coins())) for one in samples]
     scores, explained = np.zeros(len(samples)), np.zeros((2, len(samples)))
-    for group in _grouped(samples, agent, endings, alone):
-        zero, one = (_together(group, agent, f, _drawing(agent, count)) for f in hypotheses)
+    groups = _grouped(samples, agent, endings, alone)
+    drawing = _drawing(agent, count, _part_of(progress, 2 * len(groups)))
+    for group in groups:
+        zero, one = (_together(group, agent, f, drawing) for f in hypotheses)
         fewest = np.minimum(_fewest(zero), _fewest(one))
         ends = [found.total(np.where(np.isinf(fewest), -1.0, fewest)) for found in (zero, one)]
         farther = np.max(one.sent, axis=0) - np.max(zero.sent, axis=0)
@@ -366,6 +390,7 @@ def price_of_secret(
     bounded: bool = True,
     played: bool = True,
     besides: tuple[Sequence[Sample], Sequence[Sample]] = ((), ()),
+    progress: Shares = unseen,
 ) -> SecretCoins | None:
     """The price of both directions together, at `confidence` by itself; None where coins choose receivers alone.
 
@@ -373,7 +398,8 @@ def price_of_secret(
     runs, and `FEWEST` at δ = 0. There transcripts of either world `besides` these count too, of one replica each: any
     that is possible.
 
-    Where histories cannot be listed a game with drawn ones is `played` against who does not know them.
+    Where histories cannot be listed a game with drawn ones is `played` against who does not know them. `progress`
+    receives shares of those that are listed or drawn.
 
     You get an `AttackError` where histories cannot be listed, unless it is to be `bounded` all the same, or another
     `NetsimError` where they cannot be replayed (what is released is not on the wire as it was); and a `PrivacyError`
@@ -384,7 +410,8 @@ def price_of_secret(
     public = looks[0][0].view.public
     if not public.codec.lossless or looks[0][0].view.shared or public.query_time(agent) is None:
         raise AttackError("what is sent is rounded, has noise that neighbors share, or is sent at random times")
-    seen = [losses_of(some, agent, *pair) for some, pair in zip(looks, orders, strict=True)]
+    part = _part_of(progress, 6)  # two looks, and in each world plain and aimed transcripts
+    seen = [losses_of(some, agent, *pair, progress=part) for some, pair in zip(looks, orders, strict=True)]
     unlisted = next((one.unlisted for one in seen if one.unlisted), None)
     if unlisted is not None and not bounded:
         raise AttackError(unlisted)
@@ -405,7 +432,8 @@ def price_of_secret(
         more = range(tosses, plainly if several else tosses)
         aimed += besides[world] if delta == 0 else ()
         plains.append(plain + [simulate(world, first + 2 * k) for k in more])
-        drawn, others = (losses_of(one, agent, *pair, listed=unlisted is None) for one in (plain, aimed))
+        listed = unlisted is None
+        drawn, others = (losses_of(one, agent, *pair, listed=listed, progress=part) for one in (plain, aimed))
         seen += [drawn, others]
         seldom = max(seldom, float(np.max(others.known[tosses:], initial=0.0)))
         often = max(often, float(np.max(drawn.known)), float(np.max(others.known[:tosses])))
@@ -420,7 +448,7 @@ def price_of_secret(
     above, unlisted = _larger(known), next((one.unlisted for one in seen if one.unlisted), None)
     if unlisted is None:
         return SecretCoins(_larger(secret), above, max(one.histories for one in seen), tosses, rarer=rarer)
-    lower, apart, drawn = _of_drawn(plains, agent, hypotheses, delta, sure) if played else (0.0, 0.0, 0)
+    lower, apart, drawn = _of_drawn(plains, agent, hypotheses, delta, sure, progress) if played else (0.0, 0.0, 0)
     lower = min(lower, above.upper)
     epsilon = replace(above, lower=lower, estimate=max(lower, above.estimate))
     return SecretCoins(epsilon, above, None, tosses, unlisted, drawn, apart, rarer)
@@ -432,15 +460,16 @@ def _of_drawn(
     hypotheses: tuple[Hypothesis, Hypothesis],
     delta: float,
     confidence: float,
+    progress: Shares,
 ) -> tuple[float, float, int]:
     """ε that a game with drawn histories proves, `SecretCoins.apart`, and how many histories were drawn."""
     apart = {tuple(row[:9] for row in one.view.at_node(agent)) for some in samples for one in some}
     most = min(HISTORIES // len(apart), _WORK // max(1, *map(len, apart)))
-    count = min(_MOST_DRAWN, max(_LEAST_DRAWN, most))
+    count, part = min(_MOST_DRAWN, max(_LEAST_DRAWN, most)), _part_of(progress, 2)
 
     def scored(count: int, *, alone: bool) -> list[_Scores]:
         pairs = enumerate(samples)
-        return [_scores(some, agent, hypotheses, world, count, alone=alone) for world, some in pairs]
+        return [_scores(some, agent, hypotheses, world, count, part, alone=alone) for world, some in pairs]
 
     try:
         zero, one = scored(count, alone=False)

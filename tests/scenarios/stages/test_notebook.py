@@ -1,6 +1,7 @@
 """`scenarios.audit` audits an object, as the command audits a file, and shows itself in a notebook."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path
@@ -18,10 +19,11 @@ from netsim.algorithms import Algorithm
 from netsim.claims import Claim, Clip
 from netsim.errors import AttackError, DeadlockError, PrivacyError, ScenarioError
 from netsim.mechanisms import Gaussian, Laplace
-from netsim.node import subset
+from netsim.node import Node, choose, subset
 from netsim.problems import load, logistic
 from netsim.simulation import Simulation
 from netsim.topology import ring
+from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
 from scenarios.render.page.report import figures
 from scenarios.render.terminal import INTERRUPTED
@@ -528,6 +530,31 @@ def test_a_long_audit_says_how_long_it_takes_and_how_far_it_is(monkeypatch, caps
     assert said.strip().startswith("About ")
     assert "· Mine: auditing" in said
     assert audited(progress=False) == ("", "")
+
+
+@dataclass(frozen=True)
+class Batches(Algorithm):
+    asked: Callable[[Node], int]
+
+    async def run(self, node):
+        g = Clip(1.0, "l1")(await node.gradient(node.zeros(), [self.asked(node)]))
+        node.broadcast(x=node.privatize(g, Laplace(2.0)))
+        node.estimate(g)
+
+
+@pytest.mark.parametrize(
+    "asked", [lambda node: choose(node.coins, range(8)), lambda node: int(8 * node.coins.random())]
+)
+def test_where_reading_histories_takes_long_their_share_is_shown(monkeypatch, asked):
+    """Of those that are listed, and of those that are drawn where there is no list."""
+    begun, steps = list[tuple[str, int]](), list[int]()
+    monkeypatch.setattr(Silent, "begin", lambda _, *stage: (begun.append(stage), steps.clear()))
+    monkeypatch.setattr(Silent, "advance", lambda _, more: steps.append(more))
+    monkeypatch.setattr("scenarios.build.duration.QUIET", 0.0)
+    scenarios.audit(Batches(asked), 1.0, "audit.search=null", trials=50, progress=False)
+    assert begun[-1] == ("Batches: reading histories of private coins, in percent", 100)
+    assert len(steps) > 10
+    assert sum(steps) == 100
 
 
 @dataclass(frozen=True)

@@ -233,7 +233,7 @@ def test_the_audit_of_what_was_found_refutes_with_other_transcripts(tmp_path):
     made = searching(EQ_23, 20, 1, ("trials: 1000, chunk: 500", "trials: 60, chunk: 60"))
     subject = made.subjects[0]
     pair, printed, claim = found_in(made, subject)
-    found = audited(AuditOptions(made.scenario, subject, pair, claim), tmp_path / "seen", lambda _: None, 1)
+    found = audited(AuditOptions(made.scenario, subject, pair, claim), tmp_path / "seen", None, 1)
     assert found.judgement.verdict is Verdict.REFUTED
     assert found.epsilon_exact == pytest.approx(printed.winner.epsilon, rel=1e-6)
     assert found.pair.description.endswith("searched)")

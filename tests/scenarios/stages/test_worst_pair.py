@@ -15,13 +15,13 @@ from netsim import topology
 from netsim.algorithms.extra import Extra
 from netsim.errors import ScenarioError, StalledError
 from netsim.network.links import LinkLaw
-from netsim.problems import LogisticLoss, Problem, Tilted
+from netsim.problems import LeastSquares, LogisticLoss, Problem, Tilted
 from netsim.simulation import Simulation
 from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
 from scenarios.schema import Scenario
 from scenarios.stages import worst_pair
-from scenarios.stages.drawn_pairs import bounds_releases
+from scenarios.stages.drawn_pairs import Rows, bounds_releases, plain
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.witness import completed, confirm
 from scenarios.stages.witness_file import WitnessFile
@@ -395,6 +395,16 @@ def test_a_constant_change_is_one_of_allowed_data(name, fields, verdict):
 def test_code_that_releases_nothing_far_out_bounds_nothing():
     _, subject, _ = made("SilentFarOut")
     assert not bounds_releases(subject.simulation, 0, None)
+
+
+def test_what_is_farthest_at_no_gradient_is_not_turned_about_it():
+    """Uphill of a large gradient is 0, where there is no direction to be of its length in."""
+    objectives = [LeastSquares(np.eye(1), np.full(1, float(i)), 0.5) for i in range(3)]
+    simulation = Simulation(Problem(tuple(objectives)), topology.ring(3), algorithms.FallsAgain(bound=100.0))
+    rows = Rows.drawn(simulation, 1, None)
+    with np.errstate(all="raise"):
+        near = rows.nearer([plain(simulation, 1)], 1)
+    assert np.all(np.isfinite(near.slopes))
 
 
 def test_of_many_agents_those_with_the_fewest_and_the_most_records_are_looked_at():

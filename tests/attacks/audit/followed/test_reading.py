@@ -10,7 +10,7 @@ import operator
 import warnings
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +25,9 @@ from netsim.algorithms import Algorithm, Clip
 from netsim.arrays import Array
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import Node, choose, subset
+from netsim.problems import Surrounded
 from scenarios.results.audited import audit_result
-from scenarios.stages.worlds import worlds
+from scenarios.stages.worlds import holding, worlds
 from tests.attacks.audit.followed.checks import Does, checked, largest
 from tests.attacks.auditing import claim_of, judged, quadratic_world
 
@@ -637,6 +638,61 @@ def test_a_mask_that_is_the_same_in_all_transcripts_is_named():
     for code in (side, large, close):
         assert len(lines(code)) == 1
     assert lines(half) == ()
+
+
+@dataclass(frozen=True)
+class OfOneRecord(Algorithm):
+    """What a code makes of a secret record's gradient."""
+
+    code: Callable[[Array], Array]
+
+    async def run(self, node: Node) -> None:
+        g = await node.gradient(node.zeros(), [choose(node.coins, range(node.records))])
+        node.broadcast(x=node.privatize(node.zeros() + self.code(g), Laplace(1.0)))
+
+
+def lines_where_all_is_far(code, share):
+    """One record is far out on either side, and all others on one, by such a share; both worlds' coins chose one of
+    these."""
+    simulation, pair = quadratic_world(OfOneRecord(code))
+    own, far = pair.hypotheses[0], np.full(4, 1e12)
+    record = (int(choose(np.random.default_rng(0), range(4))) + 1) % 4
+    others = np.where(np.arange(4)[:, None] == record, 0.0, 4 * share * far)
+    there = [Surrounded(own, side * far, record=record, others=others) for side in (-1, 1)]
+    simulate = worlds(holding(simulation, pair.agent, there[0]), pair.agent, there[1], 5)
+    one = replace(simulate(0, 1).replica(0), coins=lambda: np.random.default_rng(0))
+    both = [(replace(simulate(w, 0), coins=one.coins), there[w]) for w in (0, 1)]
+    return read_lines(one, pair.agent, lambda: both)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        np.tanh,
+        np.sign,
+        lambda g: np.clip(g @ np.ones((4, 1)), -1, 1),
+        lambda g: Clip(1.0, "l1")(g.astype(np.float32)),
+    ],
+)
+@pytest.mark.parametrize("share", [0.01, 1.0])
+def test_what_is_level_far_out_is_not_named_where_a_toss_shows_both_ends(code, share):
+    """The transcripts, all of one toss, are about records that are the same in both worlds; sizes may be equal."""
+    assert lines_where_all_is_far(code, share) == ()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        lambda g: np.where((np.abs(g) > 3.0) & (np.abs(g) < 3.1), g, 0.0),
+        lambda g: g * np.where(np.linalg.norm(g, axis=-1, keepdims=True) > 9.0, 1.0, 50.0),
+        lambda g: np.tanh(np.abs(g)) * np.sign(np.abs(g) - 9.0),
+        lambda g: g if g[0, 0] > 9.0 else 50 * g,
+        lambda g: np.exp(-np.abs(g)),
+    ],
+)
+@pytest.mark.parametrize("share", [0.01, 1.0])
+def test_what_is_level_at_every_toss_is_named(code, share):
+    assert lines_where_all_is_far(code, share)
 
 
 def test_the_verdict_says_which_line_and_what_to_do():
