@@ -18,7 +18,7 @@ import numpy as np
 
 from attacks.audit.accounting.intervals import error_rate
 from attacks.audit.archive import Archive, Seen
-from attacks.audit.followed.reading import HISTORIES, ReadLine, judged_of_what_is_read, read_lines
+from attacks.audit.followed.reading import BY_RECORD, HISTORIES, ReadLine, judged_of_what_is_read, read_lines
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
 from attacks.audit.loss.aimed import TILTED, WORST_CASE
@@ -394,9 +394,11 @@ class _Audit:
 
     @cached_property
     def read(self) -> tuple[ReadLine, ...]:
-        """Lines of the code that decide by what is private or was seen."""
+        """Lines of the code that decide by what is private or was seen; not that a record is treated in its own way,
+        where each was tried."""
         simulate, hypotheses = self.look.simulate, self.pair.hypotheses
-        return read_lines(self._one, self.pair.agent, lambda: ((simulate(w, 0), hypotheses[w]) for w in (0, 1)))
+        found = read_lines(self._one, self.pair.agent, lambda: ((simulate(w, 0), hypotheses[w]) for w in (0, 1)))
+        return tuple(line for line in found if line != BY_RECORD or not self.pair.of_all_records)
 
     @property
     def _shares(self) -> tuple[float, float]:

@@ -263,9 +263,9 @@ class PrivateCoins:
         if (record := asked_more(one, pair.agent, pair.hypotheses)) is None:
             return None
         return (
-            f"Private coins put record {record} into batches with more chance than the one in which this pair "
-            "differs: a pair that differs in that one may cost more. Draw records by equal odds, or claim what it "
-            "costs for who knows the coins."
+            f"Private coins ask record {record} in some of the queries with more chance than the one in which this "
+            "pair differs: a pair that differs in that one may cost more. Draw records by equal odds, each in any "
+            "place of a batch, or claim what it costs for who knows the coins."
         )
 
     def _at_all_tosses(self, found: Judgement, exact: tuple[ExactLoss, ExactLoss]) -> bool:

@@ -421,26 +421,25 @@ class _Hidden:
 def _points(values: Array, units: Array) -> Array:
     """Points (points, numbers) at which what is seen may tell most: of few numbers, and few values of each, all where
     a density bends; else what is hidden most often, and the corners on its side."""
-    numbers = values.shape[-1]
+    numbers = int(values.shape[-1])
     unit: Array = np.max(units, axis=(0, 1))
-    seen: Array = np.reshape(values / unit, (math.prod(values.shape[:-1]), numbers))
-    seen = np.round(seen[np.all(np.isfinite(seen), axis=-1)], 6)
+    hidden: Array = np.reshape(values / unit, (math.prod(values.shape[:-1]), numbers))
+    seen: Array = hidden[np.all(np.isfinite(hidden), axis=-1)].round(6)
     if not seen.size:
         return np.zeros((1, numbers))
-    out = np.where(
-        np.ptp(units, axis=(0, 1)) > 0, OUTSIDE, 0.0
-    )  # there the largest of several scales is all that counts
+    out = OUTSIDE * (np.ptp(units, axis=(0, 1)) > 0)  # there the largest of several scales is all that counts
     low, high = np.min(seen, axis=0) - out, np.max(seen, axis=0) + out
     each = [np.unique(np.append(seen[:, k], [low[k], high[k]])).tolist() for k in range(numbers)]
     most = max(8, min(POINTS, DISTANCES // values.size))
     if math.prod(map(len, each)) <= most:
         return unit * np.array([*product(*each)])
-    keys: Array = np.round(seen @ np.random.default_rng(7).standard_normal(numbers), 6)
+    keys = np.sum(seen * np.random.default_rng(7).standard_normal(numbers), axis=-1).round(6)
     _, first, times = np.unique(keys, return_index=True, return_counts=True)
     often = seen[first[np.argsort(-times, kind="stable")]][: most // 2]
     center = (low + high) / 2
     sides = np.unique(np.concatenate([often > center, often >= center]), axis=0)
-    return unit * np.concatenate([often, np.where(sides, high, low)[: most - len(often)]])
+    corners: Array = np.where(sides, high, low)
+    return unit * np.concatenate([often, corners[: most - len(often)]])
 
 
 def _epsilon(p: Array, q: Array, delta: float) -> float:

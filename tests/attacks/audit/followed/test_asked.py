@@ -98,4 +98,28 @@ def test_a_pair_that_is_seldom_asked_speaks_for_no_claim(record: int, of_all: bo
     pair = replace(pair, any_change=True, of_all_records=of_all)
     found = judged(simulation, pair, claim, attack=None, trials=60)
     assert found.judgement.verdict is verdict
-    assert ("put record 2 into batches" in found.judgement.reason) is (verdict is Verdict.UNDERPOWERED)
+    assert ("ask record 2 in some" in found.judgement.reason) is (verdict is Verdict.UNDERPOWERED)
+
+
+@dataclass(frozen=True)
+class Weighted(Algorithm):
+    """Sends the clipped gradient of any record, that of record 3 three times."""
+
+    async def run(self, node: Node) -> None:
+        k = choose(node.coins, range(RECORDS))
+        weight = (1.0, 1.0, 1.0, 3.0)[k]
+        gradient = Clip(1.0, "l1")(await node.gradient(node.zeros(), [k]))
+        await node.exchange(x=node.privatize(weight * gradient, Laplace(3.0)))
+        node.estimate(node.zeros())
+
+
+@pytest.mark.parametrize("of_all", [False, True])
+def test_a_record_that_is_treated_in_its_own_way_decides_nothing_where_all_were_tried(of_all: bool) -> None:
+    """ln(3/4 + e²/4) = 0.95 of record 3."""
+    simulation, pair = world(Weighted(), 3)
+    claim = Claim(1.0, 0.0, "by hand", Adjacency(0.5, "one record", record=True), "ℓ1")
+    pair = replace(pair, any_change=True, of_all_records=of_all)
+    found = judged(simulation, pair, claim, attack=None, trials=60).judgement
+    assert found.verdict is (Verdict.CONSISTENT if of_all else Verdict.UNDERPOWERED)
+    assert ("by which records are in a batch" in found.reason) is not of_all
+    assert "histories at most" not in found.reason
