@@ -438,8 +438,8 @@ def _points(values: Array, units: Array) -> Array:
     often = seen[first[np.argsort(-times, kind="stable")]][: most // 2]
     center = (low + high) / 2
     sides = np.unique(np.concatenate([often > center, often >= center]), axis=0)
-    corners: Array = np.where(sides, high, low)
-    return unit * np.concatenate([often, corners[: most - len(often)]])
+    corners = low + sides[: most - len(often)] * (high - low)
+    return unit * np.concatenate([often, corners])
 
 
 def _epsilon(p: Array, q: Array, delta: float) -> float:

@@ -317,3 +317,27 @@ def test_a_pair_that_a_message_without_noise_tells_apart_stays(tmp_path):
     pair, search = audited_pair(experiment, subject, claim, 1, Silent())
     assert math.isinf(search.winner.epsilon)
     assert "as others are" not in pair.description
+
+
+STUBBORN = {
+    "Refuses": """
+        g = await node.gradient(x, [choose(coins, range(8))])
+        assert choose(coins, range(8)) or np.all(np.abs(g) < 1e3), "no such data"
+        made = [(np.clip(g, -1.0, 1.0), 2.0)]
+""",
+    "NotANumber": """
+        g = await node.gradient(x, [choose(coins, range(8))])
+        tossed = choose(coins, range(8))
+        made = [(np.clip(g, -1.0, 1.0) if tossed else np.exp(g) / (1.0 + np.exp(g)), 2.0)]
+""",
+}
+
+
+@pytest.mark.parametrize("name", STUBBORN)
+def test_a_pair_stays_where_the_code_fails_on_others_or_nobody_knows_what_it_costs(tmp_path, name):
+    code = BY_HAND.format(name=name, body=STUBBORN[name].strip("\n"))
+    experiment, subject = made(tmp_path, name, code, dimension=1, agent=0)
+    claim = subject.simulation.claim(experiment.adjacency, 1, 0.0)
+    pair, search = audited_pair(experiment, subject, claim, 1, Silent())
+    assert search.winner.any_change
+    assert "as others are" not in pair.description
