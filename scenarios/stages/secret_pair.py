@@ -84,27 +84,8 @@ def audited_pair(
     change = None if of_any else constant_change(subject, claim, activations)
     if not (of_any or change) or (most := _cost(subject, claim, pair)) is None:
         return pair, search
-    vectors, records = _places(subject, pair, change), subject.simulation.problem.records
     agents = agents_of(subject.simulation, None if spec is None else spec.agent)
-    looked = [one for k in agents if (one := _Among.of(subject, claim, k, pair, vectors)) is not None]
-    looked.sort(key=lambda one: (-one.first, one.agent != pair.agent, records[one.agent]))
-    found = pair
-    for among in looked[:SEARCHED]:
-        if among.agent == found.agent:
-            found = replace(found, of_all_records=among.of_all)
-        if not (change or (pair.any_change and among.agent == pair.agent) or among.bounded(subject)):
-            continue
-        place, cost = among.best
-        if cost <= most * (1 + SAME):
-            continue
-        both = among.worlds(place)
-        if all(allows(subject, claim, activations, among.agent, one) for one in both):
-            whose = (
-                f"the gradient of record {place.record} of agent {among.agent} moved in both worlds, as others are"
-            )
-            words = "as far, about 0" if change else _BEYOND
-            found, most = replace(pair, agent=among.agent, hypotheses=both, description=f"{whose}, {words}"), cost
-            found = replace(found, change_used=1.0, any_change=of_any, of_all_records=among.of_all)
+    found = _Search(subject, claim, activations, pair, change).above(most, agents)
     if found.hypotheses is pair.hypotheses:
         return found, search
     winner = replace(search.winner, family=BOTH_MOVED, description=found.description, any_change=of_any)
@@ -122,6 +103,48 @@ def _cost(subject: Subject, claim: Claim, pair: Pair) -> float | None:
     if hidden is None or len(hidden.chances) == 1 or not np.all(np.isfinite(hidden.values)):
         return None
     return float(hidden.costs(np.array([[0, 1]]), claim.delta)[0])
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Search for what costs more than a pair; of a claim of constant changes by so much (`change`, of the agent with
+    the fewest records), or, None, of any."""
+
+    subject: Subject
+    claim: Claim
+    activations: int
+    pair: Pair
+    change: float | None
+
+    def above(self, most: float, agents: Sequence[int]) -> Pair:
+        """What costs most, and more than `most`, of some agents; else the pair, with what is then known of it."""
+        pair, records = self.pair, self.subject.simulation.problem.records
+        vectors = _places(self.subject, pair, self.change)
+        looked = [one for k in agents if (one := _Among.of(self.subject, self.claim, k, pair, vectors)) is not None]
+        looked.sort(key=lambda one: (-one.first, one.agent != pair.agent, records[one.agent]))
+        found = pair
+        for among in looked[:SEARCHED]:
+            if among.agent == found.agent:
+                found = among.known_of(found)
+            if not self._is_bounded(among):
+                continue
+            (place, cost), words = among.best, _BEYOND if self.change is None else "as far, about 0"
+            both = among.worlds(place)
+            allowed = (allows(self.subject, self.claim, self.activations, among.agent, one) for one in both)
+            if cost > most * (1 + SAME) and all(allowed):
+                whose = f"the gradient of record {place.record} of agent {among.agent} moved in both worlds"
+                found = replace(
+                    pair, agent=among.agent, hypotheses=both, description=f"{whose}, as others are, {words}"
+                )
+                found = replace(among.known_of(found), change_used=1.0, any_change=self.change is None)
+                most = cost
+        return found
+
+    def _is_bounded(self, among: "_Among") -> bool:
+        """Whether the claim is of all that is tried: changes have a bound, or what the code releases has."""
+        if self.change is not None or (self.pair.any_change and among.agent == self.pair.agent):
+            return True
+        return bounds_releases(self.subject.simulation, among.agent, among.record)
 
 
 def _places(subject: Subject, pair: Pair, change: float | None) -> Array:
@@ -234,19 +257,15 @@ class _Among:
             record, found = differs, _gradients(pair.hypotheses[0], own.records)
         return cls(own, vectors, -still, found, record, hidden.listed, hidden.values.size, sample, agent, claim.delta)
 
-    @property
-    def of_all(self) -> bool:
-        """Whether all records are tried, and it is known what each costs."""
-        return self.first > 0 and self.listed and self._records == [*range(self.own.records)]
+    def known_of(self, pair: Pair) -> Pair:
+        """A pair of this agent, with whether all its records were tried, and pairs ranked by all histories."""
+        ranked, tried = self.first > 0 and self.listed, self._records
+        return replace(pair, of_all_records=ranked and len(tried) == self.own.records, over_all_tosses=ranked)
 
     @cached_property
     def first(self) -> float:
         """What costs most where all others lie at one place: to six digits, for agents that do alike."""
         return float(f"{max((cost for _, cost in self._first_tried), default=0.0):.6g}")
-
-    def bounded(self, subject: Subject) -> bool:
-        """Whether its code bounds what it releases."""
-        return bounds_releases(subject.simulation, self.agent, self.record)
 
     @property
     def _records(self) -> list[int]:

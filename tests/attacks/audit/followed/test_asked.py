@@ -123,3 +123,35 @@ def test_a_record_that_is_treated_in_its_own_way_decides_nothing_where_all_were_
     assert found.verdict is (Verdict.CONSISTENT if of_all else Verdict.UNDERPOWERED)
     assert ("by which records are in a batch" in found.reason) is not of_all
     assert "histories at most" not in found.reason
+
+
+@dataclass(frozen=True)
+class Signed(Algorithm):
+    """Sends a clipped gradient, coarsely, and times a secret sign or positive number, finely."""
+
+    factors: tuple[float, ...] = (-1.0, 1.0)
+
+    async def run(self, node: Node) -> None:
+        gradient = Clip(1.0, "l1")(await node.gradient(node.zeros()))
+        coarse = node.privatize(gradient, Laplace(2.0))
+        fine = node.privatize(choose(node.coins, self.factors) * gradient, Laplace(0.8))
+        await node.exchange(x=coarse, y=fine)
+        node.estimate(node.zeros())
+
+
+@pytest.mark.parametrize(
+    ("factors", "ranked", "verdict"),
+    [
+        ((-1.0, 1.0), False, Verdict.UNDERPOWERED),
+        ((-1.0, 1.0), True, Verdict.CONSISTENT),
+        ((0.5, 1.0), False, Verdict.CONSISTENT),
+    ],
+)
+def test_the_dearest_pair_at_a_toss_speaks_for_others_where_tosses_turn_nothing_round(factors, ranked, verdict):
+    """Opposite worlds look alike where the sign is secret, and cost ε = 1; where the factor is, 2/2 + 2/0.8 = 3.5 or
+    less. The bound of 3.5, for who knows it, is above both claims."""
+    simulation, pair = world(Signed(factors), 0)
+    claim = Claim(1.2 if factors[0] < 0 else 3.4, 0.0, "by hand", Adjacency(0.5, "one record", record=True), "ℓ1")
+    pair = replace(pair, any_change=True, over_all_tosses=ranked)
+    found = judged(simulation, pair, claim, attack=None, trials=60).judgement
+    assert found.verdict is verdict
