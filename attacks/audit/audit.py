@@ -18,7 +18,7 @@ import numpy as np
 
 from attacks.audit.accounting.intervals import error_rate
 from attacks.audit.archive import Archive, Seen
-from attacks.audit.followed.reading import HISTORIES, ReadLine, judged_of_what_is_read, read_lines
+from attacks.audit.followed.reading import BY_RECORD, HISTORIES, ReadLine, judged_of_what_is_read, read_lines
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
 from attacks.audit.loss.aimed import TILTED, WORST_CASE
@@ -400,9 +400,11 @@ class _Audit:
 
     @cached_property
     def read(self) -> tuple[ReadLine, ...]:
-        """Lines of the code that decide by what is private or was seen."""
+        """Lines of the code that decide by what is private or was seen; not that a record is treated in its own way,
+        where each was tried."""
         simulate, hypotheses = self.look.simulate, self.pair.hypotheses
-        return read_lines(self._one, self.pair.agent, lambda: ((simulate(w, 0), hypotheses[w]) for w in (0, 1)))
+        found = read_lines(self._one, self.pair.agent, lambda: ((simulate(w, 0), hypotheses[w]) for w in (0, 1)))
+        return tuple(line for line in found if line != BY_RECORD or not self.pair.of_all_records)
 
     @property
     def _shares(self) -> tuple[float, float]:
@@ -549,12 +551,19 @@ class _Audit:
         """Why a bound may be above a claim that holds, where that is known: the pair costs as much by itself.
         `own` is that of the pair's agent."""
         of_own = own.epsilon >= REACHED * bound.epsilon  # other agents cost no more
-        knows = self.claim.coins == "secret" and self.private.secret is not None
-        if knows and of_own and self._dearest_at_some_toss(adjacency):
+        if of_own and self._ranked_for_secret and self._dearest_at_some_toss(adjacency):
             return "for who knows its coins; for who does not nothing is proven"
         if self.claim.delta > 0 and bound.pure and self._worst_loss >= REACHED * bound.epsilon:
             return "which is of δ = 0, where this pair costs as much; by how much less at this δ is sampled"
         return None
+
+    @property
+    def _ranked_for_secret(self) -> bool:
+        """Whether the claim keeps coins secret, and nothing is known by which what costs less at each of their tosses
+        would cost more at all of them together."""
+        if self.claim.coins != "secret" or self.private.secret is None:
+            return False
+        return self.pair.over_all_tosses or self.private.one_way(self._one, self.pair)
 
     def _dearest_at_some_toss(self, adjacency: Adjacency) -> bool:
         """Whether at some toss, of those where the pair costs most, no pair of its agent costs more, for who knows

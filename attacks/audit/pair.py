@@ -68,7 +68,8 @@ class Pair:
     (`attacks.audit.pair.change_used`). `doubt` is a sentence that says why nobody is comforted where nothing exceeds
     the claim on this pair; None: nothing is known that does. `any_change`: the claim is held to any data, for it is
     of any change and the code bounds what it makes of one. `of_all_records`: of all records of the agent none costs
-    more than the one that differs, where all histories of its private coins were counted.
+    more than the one that differs, where all histories of its private coins were counted. `over_all_tosses`: pairs
+    were ranked by what they cost who does not know these coins.
     """
 
     agent: int
@@ -78,6 +79,7 @@ class Pair:
     doubt: str | None = None
     any_change: bool = False
     of_all_records: bool = False
+    over_all_tosses: bool = False
 
 
 _T = TypeVar("_T")

@@ -33,8 +33,8 @@ from attacks.audit.pair import Pair, Simulate
 from attacks.audit.proof import BareError
 from attacks.audit.rare_tosses import RareSending, RareTosses
 from attacks.audit.verdict import BROKEN, Judgement, Verdict, exceeds
-from attacks.replay import CombinedReleaseError, Hypothesis, replay
-from attacks.replay.coins import Coins, every
+from attacks.replay import CombinedReleaseError, Hypothesis, Release, replay
+from attacks.replay.coins import Coins, DrawnCoins, every
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, PrivacyError
 from netsim.mechanisms import Gaussian
@@ -265,10 +265,28 @@ class PrivateCoins:
         if (record := asked_more(one, pair.agent, pair.hypotheses)) is None:
             return None
         return (
-            f"Private coins put record {record} into batches with more chance than the one in which this pair "
-            "differs: a pair that differs in that one may cost more. Draw records by equal odds, or claim what it "
-            "costs for who knows the coins."
+            f"Private coins ask record {record} in some of the queries with more chance than the one in which this "
+            "pair differs: a pair that differs in that one may cost more. Draw records by equal odds, each in any "
+            "place of a batch, or claim what it costs for who knows the coins."
         )
+
+    def one_way(self, one: Sample, pair: Pair) -> bool:
+        """Whether, between the two worlds, no number that is released moves up at some toss of private coins and down
+        at another: where one does, worlds that are far apart at each toss may look alike to who does not know them,
+        and others, that are nearer, less so. `LISTED` histories, or so many that are drawn; not where that fails."""
+        up, down = set[tuple[int, int]](), set[tuple[int, int]]()
+        try:
+            zero, other = (_releases(one, pair.agent, hypothesis) for hypothesis in pair.hypotheses)
+        except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
+            return False
+        for here, there in zip(zero, other, strict=True):
+            for t, (a, b) in enumerate(zip(here, there, strict=False)):
+                if a.value.shape != b.value.shape:
+                    return False
+                moved = ((b.value - a.value) / np.where(a.stddev > 0, a.stddev, 1.0))[0]
+                up |= {(t, int(k)) for k in np.flatnonzero(moved > _MOVED)}
+                down |= {(t, int(k)) for k in np.flatnonzero(moved < -_MOVED)}
+        return not up & down
 
     def _at_all_tosses(self, found: Judgement, exact: tuple[ExactLoss, ExactLoss]) -> bool:
         """Whether transcripts with tosses of their own prove it: a δ above 0 allows a toss that loses more."""
@@ -282,6 +300,8 @@ class PrivateCoins:
 # ── where they are not priced ───────────────────────────────────────────────────────────────────────
 LOOKED_AT, LISTED = 16, 64
 """Transcripts of each world whose histories are listed, and histories of each at most."""
+_MOVED = 1e-6
+"""Deviations of the noise by which a number moves, at least, that counts as moved."""
 PLAYED, DRAWN = 100, 16
 """Transcripts of each world in a game, and histories that are drawn for it."""
 
@@ -343,6 +363,19 @@ def _explains(
     """Whether a hypothesis, at these coins, may have sent all that is on the wire."""
     found = seen.compared(hypothesis, scored=False, coins=coins, claimed=claimed)
     return not np.any(np.isfinite(found.on_wire(found.granted_from).leaked))
+
+
+def _releases(one: Sample, agent: int, hypothesis: Hypothesis) -> list[list[Release]]:
+    """What one transcript releases at each history of the coins, or at `LISTED` that are drawn."""
+
+    def read(coins: Coins | DrawnCoins) -> list[Release]:
+        most = one.most_queries
+        return replay(one.view, agent, hypothesis, coins, one.releases, one.dither, most_queries=most).releases
+
+    try:
+        return [found for _, found in every(read, LISTED)]
+    except AttackError:
+        return [read(drawn_coins(k)) for k in range(LISTED)]
 
 
 def _scores(

@@ -1,57 +1,56 @@
 """The pair that costs most for who does not know an agent's private coins: which record differs, and where all others
 lie.
 
-Where it is secret which records are asked, what one of them does is hidden among what the others do, and least where
-these lie on the other side of the code's bound. So beyond that bound each record is tried as the one that differs,
-and the others, which are moved in both worlds, are turned one after the other as long as that costs more. What each
-does at every history of the coins, or at some that are drawn, is replayed on one transcript that the audit does not
-use: that ranks pairs, and proves nothing.
+Where it is secret which records are asked, what one of them does is hidden among what the others do, and a pair that
+costs most at every toss may cost little at all of them together: opposite answers, whose signs are tossed, look
+alike. So the record that differs goes between any two of some *places* of its gradient (0, both sides of the code's
+bound, those of the pair that was found), the others lie at any of these in both worlds, and are turned to others as
+long as that costs more. What each does at every history of the coins, or at some that are drawn, is replayed on one
+transcript that the audit does not use: that ranks pairs, and proves nothing.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, combinations
+from operator import itemgetter
 from typing import NamedTuple, Self, cast
 
 import numpy as np
-from scipy import special, stats
+from numpy.typing import NDArray
 
-from attacks.audit.accounting.intervals import boundary
+from attacks.audit.followed.asked import differing
 from attacks.audit.loss.comparison import Sample
-from attacks.audit.loss.secret_coins import drawn_coins
 from attacks.audit.pair import FIRST_CHUNK, Pair
-from attacks.replay import Hypothesis, Replayed, replay
-from attacks.replay.coins import Coins, DrawnCoins, every
+from attacks.replay import Hypothesis
 from netsim.arrays import Array, evenly
 from netsim.claims import Claim
-from netsim.errors import AttackError, NetsimError
-from netsim.mechanisms import Gaussian
 from netsim.models.model import Regularizer
-from netsim.problems import Objective, Sampled, Surrounded, Tilted
+from netsim.problems import Objective, Sampled, Surrounded
 from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.results.audit import BOTH_MOVED, PairSearch
-from scenarios.stages.drawn_pairs import CROWD, SAME, Asking, bounds_releases
+from scenarios.stages.drawn_pairs import CROWD, SAME, Asking, bounds_releases, steepest
+from scenarios.stages.hidden_values import HiddenValues
 from scenarios.stages.worlds import agents_of, worlds
 from scenarios.stages.worst_pair import FAR, allows, constant_change, holds_for_any_change, pair_for
 
-LISTED, DRAWN = 1024, 64
-"""Histories that are read at most, fewer in long runs, and that are drawn where there are more."""
-_WORK = 2**16
-"""Messages that are replayed at these, at most."""
-RECORDS, TURNED, TURNS, BEST = 16, 32, 6, 8
+RECORDS, TURNED, TURNS, BEST = 16, 32, 6, 16
 """Records that are tried as the one that differs, and others that are turned, at most; how many in turn, and of how
 many pairs, those that cost most."""
+SAMES = 2
+"""Of these, those that cost the same, at most."""
+ALIKE = 1e-3
+"""Relative: places that differ by less are the same."""
+SEARCHED = 2
+"""Agents whose other records are turned: those whose pairs cost most among others that lie at one place."""
 NEARER = 1e-2
 """Size of the others' gradients by that of a record moved beyond all bounds: it decides in a batch of both."""
 _BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
-SIGNS = 8
-"""Directions in which noise points, at most."""
-MOST = 50.0
-"""The largest ε that is looked for."""
-GRID, WIDE = 501, 8.0
-"""Points of an integral, and deviations of the noise beyond the outermost means."""
+NUMBERS, LEAST = 2**22, 256
+"""Numbers that are released at all histories in all pairs that are tried together, about; and pairs at least."""
 
 
 def audited_pair(
@@ -68,20 +67,8 @@ def audited_pair(
     change = None if of_any else constant_change(subject, claim, activations)
     if not (of_any or change) or (most := _cost(subject, claim, pair)) is None:
         return pair, search
-    found, records = pair, subject.simulation.problem.records
-    fewest = min(agents_of(subject.simulation, None if spec is None else spec.agent), key=records.__getitem__)
-    for agent in dict.fromkeys((pair.agent, fewest if records[fewest] < records[pair.agent] else pair.agent)):
-        made = _about_0(subject, claim, agent, change) if change else _beyond(subject, claim, agent, pair)
-        for among in made:
-            if agent == found.agent:
-                found = replace(found, of_all_records=among.of_all)
-            if (best := among.above(most)) is None:
-                continue
-            both, (place, cost) = among.worlds(best[0]), best
-            if all(allows(subject, claim, activations, agent, one) for one in both):
-                whose = f"the gradient of record {place.record} of agent {agent} moved in both worlds, as others are"
-                found, most = replace(pair, agent=agent, hypotheses=both, description=f"{whose}, {among.words}"), cost
-                found = replace(found, change_used=1.0, any_change=of_any, of_all_records=among.of_all)
+    agents = agents_of(subject.simulation, None if spec is None else spec.agent)
+    found = _Search(subject, claim, activations, pair, change).above(most, agents)
     if found.hypotheses is pair.hypotheses:
         return found, search
     winner = replace(search.winner, family=BOTH_MOVED, description=found.description, any_change=of_any)
@@ -95,34 +82,115 @@ def _cost(subject: Subject, claim: Claim, pair: Pair) -> float | None:
     sample = worlds(subject.simulation, pair.agent, own, 1)(0, FIRST_CHUNK)
     if not sample.tossed or not sample.view.public.codec.lossless:
         return None
-    hidden = _Hidden.joined([_Hidden.of(sample, pair.agent, one) for one in pair.hypotheses])
-    return None if hidden is None or len(hidden.chances) == 1 else hidden.cost(0, 1, claim.delta)
+    hidden = HiddenValues.joined([HiddenValues.of(sample, pair.agent, one) for one in pair.hypotheses])
+    if hidden is None or len(hidden.chances) == 1 or not np.all(np.isfinite(hidden.values)):
+        return None
+    return float(hidden.costs(np.array([[0, 1]]), claim.delta)[0])
 
 
-class _Place(NamedTuple):
-    """Which record differs, and where the others lie: `sides` (records,) −1 as it in world 0, 1 as in world 1."""
+@dataclass(frozen=True)
+class _Search:
+    """Search for what costs more than a pair; of a claim of constant changes by so much (`change`, of the agent with
+    the fewest records), or, None, of any."""
+
+    subject: Subject
+    claim: Claim
+    activations: int
+    pair: Pair
+    change: float | None
+
+    def above(self, most: float, agents: Sequence[int]) -> Pair:
+        """What costs most, and more than `most`, of some agents; else the pair, with what is then known of it."""
+        pair, records = self.pair, self.subject.simulation.problem.records
+        vectors = _places(self.subject, pair, self.change)
+        looked = [one for k in agents if (one := _Among.of(self.subject, self.claim, k, pair, vectors)) is not None]
+        looked.sort(key=lambda one: (-one.first, one.agent != pair.agent, records[one.agent]))
+        found = pair
+        for among in looked[:SEARCHED]:
+            if among.agent == found.agent:
+                found = among.known_of(found)
+            if not self._is_bounded(among):
+                continue
+            (place, cost), words = among.best, _BEYOND if self.change is None else "as far, about 0"
+            both = among.worlds(place)
+            allowed = (allows(self.subject, self.claim, self.activations, among.agent, one) for one in both)
+            if cost > most * (1 + SAME) and all(allowed):
+                whose = f"the gradient of record {place.record} of agent {among.agent} moved in both worlds"
+                found = replace(
+                    pair, agent=among.agent, hypotheses=both, description=f"{whose}, as others are, {words}"
+                )
+                found = replace(among.known_of(found), change_used=1.0, any_change=self.change is None)
+                most = cost
+        return found
+
+    def _is_bounded(self, among: "_Among") -> bool:
+        """Whether the claim is of all that is tried: changes have a bound, or what the code releases has."""
+        if self.change is not None or (self.pair.any_change and among.agent == self.pair.agent):
+            return True
+        return bounds_releases(self.subject.simulation, among.agent, among.record)
+
+
+def _places(subject: Subject, pair: Pair, change: float | None) -> Array:
+    """Gradients of a record (places, dimension) between which it is moved: 0 and others that are opposite. Of a claim
+    of constant changes (`change`, of the agent with the fewest records) so far apart, along the pair, what moves the
+    releases most, all coordinates and one; else where it is in the pair, or beyond all bounds, and nearer."""
+    own = cast("Sampled", subject.simulation.problem.objectives[pair.agent])
+    d, start = own.dimension, np.zeros((1, own.dimension))
+    record, even, first = differing(pair.hypotheses, own.records, d), np.full(d, d**-0.5), np.eye(d)[0]
+    ends = [] if record is None else [world.batch([record]).gradient(start)[0] for world in pair.hypotheses]
+    if change is None:
+        some = ends if pair.any_change and ends else [FAR * own.records * first]
+        return _distinct([size * one for size in (0.0, 1.0, -1.0, NEARER, -NEARER) for one in some])
+    half, ways = change * min(subject.simulation.problem.records) / 2, [even, first]
+    if record is not None:
+        place = -own.batch([record]).gradient(start)[0] / own.records
+        steep = steepest(subject.simulation, pair.agent, record, place, half / own.records, "l2")
+        ways = [ends[1] - ends[0], *steep, *ways]
+    units = [way / np.linalg.norm(way) for way in ways if np.any(way)]
+    return _distinct([size * one for size in (0.0, half, -half) for one in units])
+
+
+def _distinct(vectors: Sequence[Array]) -> Array:
+    """Those (some, dimension) that are about the same as none before."""
+    found = list[Array]()
+    for one in vectors:
+        if not any(np.linalg.norm(one - other) <= ALIKE * np.linalg.norm(one) for other in found):
+            found.append(one)
+    return np.array([one.tolist() for one in found])
+
+
+class _Pair(NamedTuple):
+    """Which record differs, between which two places, and at which the others lie, (records,)."""
 
     record: int
-    sides: tuple[int, ...]
+    ends: tuple[int, int]
+    others: tuple[int, ...]
 
-    def turned(self, k: int) -> Self:
-        """Another record on the other side."""
-        return self._replace(sides=tuple(-side if j == k else side for j, side in enumerate(self.sides)))
+    def turned(self, k: int, place: int) -> Iterator[Self]:
+        """With another record at another place; or with this one there, in either world."""
+        if k != self.record:
+            yield self._replace(others=(*self.others[:k], place, *self.others[k + 1 :]))
+        elif place not in self.ends:
+            yield from (self._replace(ends=(end, place)) for end in self.ends)
 
 
 @dataclass(frozen=True, eq=False)
-class _Shifted:
-    """A hypothesis for each replica: the gradient of each record moved by so much of either of two `ends`, (2,
-    dimension): `shares` (replicas, records, 2)."""
+class _Placed:
+    """A hypothesis for each replica: the gradient of each record moved by the vector (places, dimension) of its place
+    in `at` (replicas, records); at the place after the last by what it was `found` to be moved by, (records,
+    dimension)."""
 
     own: Objective
-    ends: Array
-    shares: Array
+    vectors: Array
+    found: Array
+    at: NDArray[np.int8]
 
-    @property
+    @cached_property
     def _moved(self) -> Array:
         """By how much all of the gradient is moved, (replicas, dimension)."""
-        return self.shares.mean(axis=1) @ self.ends
+        last = len(self.vectors)
+        counts = np.stack([np.count_nonzero(self.at == k, axis=1) for k in range(last)], axis=1)
+        return np.asarray((counts @ self.vectors + (self.at == last) @ self.found) / self.at.shape[1])
 
     def gradient(self, x: Array) -> Array:
         return self.own.gradient(x) + self._moved
@@ -133,210 +201,135 @@ class _Shifted:
     def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
         return self.own.proximal(v - step * self._moved, step, regularizer)
 
-    def batch(self, indices: Sequence[int]) -> "_Shifted":
+    def batch(self, indices: Sequence[int]) -> "_Placed":
         chosen = np.asarray(indices)
-        return replace(self, own=self.own.batch(chosen), shares=self.shares[:, chosen])
-
-
-def _beyond(subject: Subject, claim: Claim, agent: int, pair: Pair) -> "Iterator[_Among]":
-    """Beyond what bounds a change, if something does: as the pair is, where it is moved so far."""
-    simulation, (zero, other) = subject.simulation, pair.hypotheses
-    own = cast("Sampled", simulation.problem.objectives[agent])
-    far = FAR * np.eye(own.dimension)[0]
-    slopes, record = (-far, far), None
-    if pair.any_change and isinstance(zero, Tilted) and isinstance(other, Tilted):
-        slopes, record = (zero.slope, other.slope), zero.record if agent == pair.agent else None
-    among = _Among.of(subject, claim, agent, own.records * np.array([one.tolist() for one in slopes]), _BEYOND)
-    if among is None:
-        return
-    among = among if record is None else replace(among, record=record)
-    if (pair.any_change and agent == pair.agent) or bounds_releases(simulation, agent, among.record):
-        yield among
-
-
-def _about_0(subject: Subject, claim: Claim, agent: int, change: float) -> "Iterator[_Among]":
-    """By so much, of the agent with fewest records, to either side of a gradient of 0, and the others as far."""
-    own, records = subject.simulation.problem.objectives[agent], subject.simulation.problem.records
-    size, d = change * min(records), own.dimension
-    for direction in (np.full(d, d**-0.5), np.eye(d)[0]):
-        half: Array = size / 2 * direction
-        among = _Among.of(subject, claim, agent, np.array([(-half).tolist(), half.tolist()]), "as far, about 0")
-        if among is not None:
-            start = np.zeros((1, d))
-            still = [-among.own.batch([k]).gradient(start)[0] for k in range(among.own.records)]
-            yield replace(among, still=np.array(still), nearer=1.0)
+        return _Placed(self.own.batch(chosen), self.vectors, self.found[chosen], self.at[:, chosen])
 
 
 @dataclass(frozen=True, eq=False)
 class _Among:
-    """Pairs of one agent that differ in a record's gradient, which is moved to either of two `ends`, (2, dimension)
-    of a record by itself, from where it is `still`, (records, dimension); the others are moved by so much of either.
-    `record` is one that is in a batch of the `sample`, all histories of whose coins are `listed`, or not."""
+    """Pairs of one agent that differ in a record's gradient, among others that are moved too: to places, `vectors`
+    (places, dimension), by what each is `still`, (records, dimension), at 0. In the pair that was `found` the others
+    are moved so from there. `record` is one that is in a batch of the `sample`, or the one by which that differs; all
+    histories of its coins are `listed`, or not, and release so many `numbers`."""
 
     own: Sampled
-    ends: Array
+    vectors: Array
     still: Array
-    nearer: float
-    words: str
+    found: Array | None
     record: int
     listed: bool
+    numbers: int
     sample: Sample
     agent: int
     delta: float
 
     @classmethod
-    def of(cls, subject: Subject, claim: Claim, agent: int, ends: Array, words: str) -> Self | None:
+    def of(cls, subject: Subject, claim: Claim, agent: int, pair: Pair, vectors: Array) -> Self | None:
         """None where there is one record, or many, or where the code cannot be replayed."""
         own = cast("Sampled", subject.simulation.problem.objectives[agent])
         if not 1 < own.records <= CROWD:
             return None
         sample = worlds(subject.simulation, agent, own, 1)(0, FIRST_CHUNK)
-        if (hidden := _Hidden.of(sample, agent, own)) is None:
+        if (hidden := HiddenValues.of(sample, agent, own)) is None:
             return None
         batches = Asking.of(sample, agent, own).batches
-        record, still = batches[0][0] if batches else 0, np.zeros((own.records, own.dimension))
-        return cls(own, ends, still, NEARER, words, record, hidden.listed, sample, agent, claim.delta)
+        record, found = batches[0][0] if batches else 0, None
+        still = _gradients(own, own.records)
+        if agent == pair.agent and (differs := differing(pair.hypotheses, own.records, own.dimension)) is not None:
+            record, found = differs, _gradients(pair.hypotheses[0], own.records)
+        return cls(own, vectors, -still, found, record, hidden.listed, hidden.values.size, sample, agent, claim.delta)
 
-    @property
-    def of_all(self) -> bool:
-        """Whether all records are tried, and it is known what each costs."""
-        known = any(cost > 0 for _, cost in self._first_tried)
-        return known and self.listed and self.own.records <= RECORDS
+    def known_of(self, pair: Pair) -> Pair:
+        """A pair of this agent, with whether all its records were tried, and pairs ranked by all histories."""
+        ranked, tried = self.first > 0 and self.listed, self._records
+        return replace(pair, of_all_records=ranked and len(tried) == self.own.records, over_all_tosses=ranked)
 
     @cached_property
-    def _first_tried(self) -> Sequence[tuple[_Place, float]]:
-        """Each record among others that all lie on one side, and what that costs. By histories that are drawn records
-        differ by chance: there it is one record."""
-        records = self.own.records
-        some = evenly(records, RECORDS) if self.listed else [self.record]
-        places = [_Place(k, (side,) * records) for k in some for side in (-1, 1)]
-        return [*zip(places, self._costs(places), strict=True)]
+    def first(self) -> float:
+        """What costs most where all others lie at one place: to six digits, for agents that do alike."""
+        return float(f"{max((cost for _, cost in self._first_tried), default=0.0):.6g}")
 
-    def above(self, most: float) -> tuple[_Place, float] | None:
-        """What costs most of all that is tried, and how much; None where that is not above what is known."""
-        best, tried = None, self._first_tried
-        for _ in range(1 + TURNS * self.listed):
-            ranked = sorted(tried, key=lambda one: -one[1])[:BEST]
-            if not ranked or ranked[0][1] <= most * (1 + SAME):
+    @property
+    def _records(self) -> list[int]:
+        """Those that are tried as the one that differs: by histories that are drawn they differ by chance, and there
+        it is one."""
+        rows = max(1, NUMBERS // (self.numbers * len(self.vectors) ** 2))
+        return evenly(self.own.records, min(RECORDS, rows)) if self.listed else [self.record]
+
+    @cached_property
+    def _first_tried(self) -> Sequence[tuple[_Pair, float]]:
+        """Each record between each two places, among others that all lie at one, and what that costs."""
+        last, records = len(self.vectors), self.own.records
+        whole = [(place,) * records for place in range(last)]
+        ends = sorted(combinations(range(last), 2), key=self._nearness)
+        pairs = [_Pair(k, two, others) for k in self._records for others in whole for two in ends]
+        if self.found is not None:
+            pairs += [_Pair(self.record, two, (last,) * records) for two in ends]
+        return [*zip(pairs, self._costs(pairs), strict=True)]
+
+    def _nearness(self, ends: tuple[int, int]) -> float:
+        """Less for places that are farther apart."""
+        one, two = self.vectors[[*ends]]
+        return -float(np.linalg.norm(two - one))
+
+    @cached_property
+    def best(self) -> tuple[_Pair, float]:
+        """What costs most of all that is tried, and how much."""
+        tried = self._first_tried
+        best = max(tried, key=itemgetter(1))
+        some, last = evenly(self.own.records, TURNED), len(self.vectors)
+        for _ in range(TURNS if self.listed else 0):
+            turns = (one.turned(k, place) for one in _dearest(tried) for k in some for place in range(last))
+            turned = [*dict.fromkeys(chain.from_iterable(turns))]
+            turned = [turned[k] for k in evenly(len(turned), max(LEAST, NUMBERS // self.numbers))]
+            tried = [*zip(turned, self._costs(turned), strict=True)]
+            dearest = max(tried, key=itemgetter(1))
+            if dearest[1] <= best[1] * (1 + SAME):
                 break
-            best = ranked[0]
-            most = best[1]
-            some = evenly(self.own.records, TURNED)
-            turned = dict.fromkeys(place.turned(k) for place, _ in ranked for k in some if k != place.record)
-            tried = [*zip(turned, self._costs([*turned]), strict=True)]
-        return best
+            best = dearest
+        return best[0], self._costs([best[0]])[0]
 
-    def worlds(self, place: _Place) -> tuple[Surrounded, Surrounded]:
+    def worlds(self, pair: _Pair) -> tuple[Surrounded, Surrounded]:
         """Both worlds."""
-        others = self.still + self._shares(place) @ self.ends
-        slopes = self.ends / self.own.records
-        one, two = (Surrounded(self.own, slope, record=place.record, others=others) for slope in slopes)
+        others, last = np.array(pair.others), len(self.vectors)
+        lie = self.still + np.concatenate([self.vectors, self.vectors[:1]])[others]
+        if self.found is not None:
+            lie = np.where((others == last)[:, None], self.still + self.found, lie)
+        lie[pair.record] = self.still[pair.record]
+        slopes = self.vectors[[*pair.ends]] / self.own.records
+        one, two = (Surrounded(self.own, slope, record=pair.record, others=lie) for slope in slopes)
         return one, two
 
-    def _shares(self, place: _Place) -> Array:
-        """How much of either end the others are moved by in both worlds, (records, 2)."""
-        shares: Array = self.nearer * np.eye(2)[(np.array(place.sides) + 1) // 2]
-        shares[place.record] = 0.0
-        return shares
-
-    def _costs(self, places: Sequence[_Place]) -> Sequence[float]:
+    def _costs(self, pairs: Sequence[_Pair]) -> list[float]:
         """What each pair costs; 0 where that is not known."""
-        if not places:
+        if not pairs:
             return []
-        shares = np.array([self._shares(place) for place in places for _ in self.ends])
-        for k, place in enumerate(places):
-            shares[2 * k : 2 * k + 2, place.record] = np.eye(2)
+        rows = dict[tuple[int, int, tuple[int, ...]], int]()
+        both = [[rows.setdefault((k, end, rest), len(rows)) for end in ends] for k, ends, rest in pairs]
+        at = np.array([rest for _, _, rest in rows], dtype=np.int8)
+        at[np.arange(len(rows)), [k for k, _, _ in rows]] = [end for _, end, _ in rows]
         own = Surrounded(self.own, np.zeros(self.own.dimension), record=0, others=self.still)
-        rows = _Shifted(own, self.ends, shares)
-        hidden = _Hidden.of(self.sample.copied(len(shares)), self.agent, rows)
-        costs = [0.0 if hidden is None else hidden.cost(2 * k, 2 * k + 1, self.delta) for k in range(len(places))]
-        return [cost if math.isfinite(cost) else 0.0 for cost in costs]
+        found = np.zeros_like(self.still) if self.found is None else self.found
+        placed = _Placed(own, self.vectors, found, at)
+        hidden = HiddenValues.of(self.sample.copied(len(rows)), self.agent, placed)
+        return [0.0] * len(pairs) if hidden is None else hidden.costs(np.array(both), self.delta).tolist()
 
 
-@dataclass(frozen=True, eq=False)
-class _Hidden:
-    """What the releases of one transcript hide under each of many hypotheses, at each history: `values` (histories,
-    hypotheses, numbers), in deviations of Gaussian noise, else in scales of Laplace noise. `chances` (histories,) are
-    ln of their probabilities; `listed`: they are all."""
-
-    chances: Array
-    values: Array
-    gaussian: bool
-    listed: bool
-
-    @classmethod
-    def of(cls, copies: Sample, agent: int, rows: Hypothesis) -> Self | None:
-        """None where histories release other numbers, or where the code fails."""
-
-        def read(coins: Coins | DrawnCoins) -> Replayed:
-            most = copies.most_queries
-            return replay(copies.view, agent, rows, coins, copies.releases, copies.dither, most_queries=most)
-
-        messages = 1 + len(copies.view.transcript.at_node(agent))
-        try:
-            with np.errstate(all="ignore"):
-                try:
-                    found, listed = list(every(read, min(LISTED, max(DRAWN, _WORK // messages)))), True
-                except AttackError:
-                    listed = False
-                    found = [(0.0, read(drawn_coins(k))) for k in range(DRAWN)]
-        except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
-            return None
-        made = [one.releases for _, one in found]
-        if len({tuple(release.value.shape for release in some) for some in made}) != 1 or not made[0]:
-            return None
-        gaussian = all(isinstance(release.mechanism, Gaussian) for release in made[0])
-        unit = 1.0 if gaussian else math.sqrt(0.5)
-        with np.errstate(all="ignore"):
-            values = [
-                np.concatenate([np.where(r.stddev > 0, r.value / (unit * r.stddev), 0.0) for r in some], axis=-1)
-                for some in made
-            ]
-        return cls(np.array([chance for chance, _ in found]), np.array(values), gaussian, listed)
-
-    @classmethod
-    def joined(cls, some: "Sequence[_Hidden | None]") -> "_Hidden | None":
-        """Of several hypotheses; None where one is not known, or where they toss other coins."""
-        known = [one for one in some if one is not None]
-        if len(known) < len(some) or len({(one.values.shape, one.chances.tobytes()) for one in known}) > 1:
-            return None
-        return replace(known[0], values=np.concatenate([one.values for one in known], axis=1))
-
-    def cost(self, zero: int, other: int, delta: float) -> float:
-        """ε(δ) of two hypotheses for who sees the releases alone, or less."""
-        one, two = self.values[:, zero], self.values[:, other]
-        if self.gaussian:
-            return self._gaussian(one, two, delta)
-        signs = np.unique(np.sign(two - one), axis=0)[:SIGNS]
-        losses = [_mass(self.chances + two @ way) - _mass(self.chances + one @ way) for way in signs]
-        return float(np.max(np.abs(losses)))
-
-    def _gaussian(self, one: Array, two: Array, delta: float) -> float:
-        """Of what is seen along the largest difference."""
-        apart = two - one
-        lengths = np.linalg.norm(apart, axis=1)
-        if not np.all(np.isfinite(lengths)) or np.max(lengths) == 0:
-            return 0.0
-        along = apart[np.argmax(lengths)] / np.max(lengths)
-        one, two = one @ along, two @ along
-        ends = np.min([one, two]) - WIDE, np.max([one, two]) + WIDE
-        grid = np.linspace(*ends, GRID)
-        odds = np.exp(self.chances - _mass(self.chances))
-        densities = [_density(grid, means, odds) for means in (one, two)]
-        width = float(grid[1] - grid[0])
-        return max(_epsilon(p * width, q * width, delta) for p, q in (densities, densities[::-1]))
+def _gradients(objective: Hypothesis, records: int) -> Array:
+    """Gradient of each record by itself at 0, (records, dimension)."""
+    start = np.zeros((1, cast("Objective", objective).dimension))
+    return np.concatenate([objective.batch([k]).gradient(start) for k in range(records)])
 
 
-def _epsilon(p: Array, q: Array, delta: float) -> float:
-    """ε(δ) of two laws on a grid."""
-    return boundary(lambda epsilon: bool(np.sum(np.maximum(p - math.exp(epsilon) * q, 0.0)) <= delta), MOST, 0.0)
-
-
-def _density(grid: Array, means: Array, odds: Array) -> Array:
-    """A mixture of normal laws, most of which are the same."""
-    some, which = np.unique(np.round(means, 9), return_inverse=True)
-    return np.asarray(np.bincount(which, odds) @ stats.norm.pdf(grid - some[:, None]), dtype=np.float64)
-
-
-def _mass(terms: Array) -> float:
-    return float(special.logsumexp(terms))
+def _dearest(tried: Sequence[tuple[_Pair, float]]) -> list[_Pair]:
+    """The pairs that cost most, `SAMES` at most of those that cost the same (others are their mirror images), or that
+    lie among others at one place: any may be where turning them begins."""
+    times, found = Counter[str | int](), list[_Pair]()
+    for one, cost in sorted(tried, key=lambda one: -round(one[1], 9)):
+        lie = set(one.others)
+        kind = f"{cost:.6g}" if len(lie) > 1 else lie.pop()
+        times[kind] += 1
+        if times[kind] <= SAMES and (len(found) < BEST or isinstance(kind, int)):
+            found.append(one)
+    return found

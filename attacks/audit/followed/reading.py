@@ -271,6 +271,10 @@ def _bare_at_some(own: Reading, listed: Sequence[Reading]) -> Iterator[ReadLine]
         yield ReadLine("", 0, f"private coins, at some of which {name!r} is sent as it is")
 
 
+BY_RECORD = ReadLine("", 0, "private coins, by which records are in a batch")
+"""What is done with some record is not done with another."""
+
+
 def _by_batches(one: Sample, agent: int) -> Iterator[ReadLine]:
     """Whether which records are in its batches decides anything else: then records are not all alike, and a pair
     that differs in one of them says nothing of another. Answers are of two sizes: a clip may hide a factor of one."""
@@ -293,7 +297,7 @@ def _by_batches(one: Sample, agent: int) -> Iterator[ReadLine]:
     for some in laws.values():
         first, *others = [{k: p / math.fsum(law.values()) for k, p in law.items()} for law in some.values()]
         if any(abs(law.get(k, 0.0) - first.get(k, 0.0)) > _SAME for law in others for k in law.keys() | first.keys()):
-            yield ReadLine("", 0, "private coins, by which records are in a batch")
+            yield BY_RECORD
             return
 
 
@@ -339,10 +343,9 @@ def not_all_audited(found: Sequence[ReadLine]) -> str:
     remedies += "".join(words for how, words in _REMEDIES.items() if any(one.how == how for one in found))
     coins = any("coins" in one.code for one in found)
     if coins:
-        remedies += (
-            " Hand on what coins draw as it is, as a receiver or a whole batch; or audit so few rounds or records "
-            f"that coins have {HISTORIES} histories at most, all of which are read."
-        )
+        remedies += " Hand on what coins draw as it is, as a receiver or a whole batch"
+        unlisted = any("coins" in one.code and not one.code.startswith(_LISTED) for one in found)
+        remedies += f"; or {_FEWER}." if unlisted else "."
     return (
         "Its code decides by what is private or was seen, and what it does at other values is not audited: "
         f"{in_words(found)}. Decide by public numbers, or for each number by NumPy (`np.where`, `np.maximum`), or "
@@ -350,6 +353,9 @@ def not_all_audited(found: Sequence[ReadLine]) -> str:
     )
 
 
+_LISTED = "private coins, "
+"""How a line begins that was found where all their histories were read."""
+_FEWER = f"audit so few rounds or records that coins have {HISTORIES} histories at most, all of which are read"
 _ALIKE = "alike in all transcripts"
 """How a comparison by NumPy reads, or a function of its with levels."""
 _REMEDIES = {

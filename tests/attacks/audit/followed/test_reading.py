@@ -715,7 +715,21 @@ def divides(g, x, node):
     return g
 
 
-REMEDIES = "Fill `node.zeros()` or a list", "Hand on", "came out alike", "np.where(mask, g / n, g)", "Let what weighs"
+def bare(g, x, node):
+    if choose(node.coins, range(8)) == 7 and choose(node.coins, range(8)) == 7:
+        node.broadcast(z=g)
+    return x
+
+
+FEWER = "256 histories at most"
+REMEDIES = (
+    "Fill `node.zeros()` or a list",
+    "Hand on",
+    FEWER,
+    "came out alike",
+    "np.where(mask, g / n, g)",
+    "Let what weighs",
+)
 
 
 @pytest.mark.parametrize(
@@ -723,7 +737,8 @@ REMEDIES = "Fill `node.zeros()` or a list", "Hand on", "came out alike", "np.whe
     [
         (fill, ["Fill `node.zeros()` or a list"]),
         (gates, []),
-        (lambda g, x, node: g * (node.coins.integers(9_999) == 7), ["Hand on", "Let what weighs"]),
+        (lambda g, x, node: g * (node.coins.integers(9_999) == 7), ["Hand on", FEWER, "Let what weighs"]),
+        (bare, ["Hand on"]),
         (lambda g, x, node: g * np.where(np.linalg.norm(g) > 1e9, 50.0, 1.0), ["came out alike"]),
         (divides, ["np.where(mask, g / n, g)"]),
         (lambda g, x, node: np.where(g > 0 * x, 0 * x, g), ["Let what weighs"]),
@@ -747,12 +762,6 @@ class Rarely(Algorithm):
             node.send(node.neighbors[0], y=gradient)
         node.broadcast(x=node.privatize(gradient, Laplace(1.0)))
         node.estimate(gradient)
-
-
-def bare(g, x, node):
-    if choose(node.coins, range(8)) == 7 and choose(node.coins, range(8)) == 7:
-        node.broadcast(z=g)
-    return x
 
 
 def test_what_is_bare_at_tosses_that_are_rare_together_is_named():
