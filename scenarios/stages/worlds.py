@@ -321,7 +321,9 @@ class _Worlds:
         others: dict[str, Mapping[int, NoiseThrough]] = {name: getattr(self.simulation, name) for name in ways}
         through = {name: {**others[name], self.agent: way} for name, way in ways.items() if way is not None}
         found = self._seen(self._run(world, index, replicas, tosses, **through), self.agent)
-        return replace(found, again=partial(self._sample, world, index, replicas, noise, dither, tosses))
+        return replace(
+            found, again=partial(self._sample, world, index, replicas, noise=noise, dither=dither, tosses=tosses)
+        )
 
     def _tossed(self, world: int, index: int) -> Sample:
         """One transcript with tosses of its own; every second one with aimed noise, by a pilot of the same tosses."""

@@ -26,6 +26,7 @@ from scipy import special
 from attacks.audit.accounting.formulas import SelfCheck, Weighted, epsilon_estimate, epsilon_from_losses
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.games.game import play
+from attacks.audit.loss.aimed_mixture import Worlds, aimed_at, values_of
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.loss.noise_check import ALPHA
 from attacks.replay import Hypothesis, Replayed, Sending, replay
@@ -197,14 +198,16 @@ _Read = Callable[[_Group, Hypothesis], Iterator[tuple[Any, History]]]
 """Histories of a group under a hypothesis, each with what makes its coins anew."""
 
 
-def _listing(agent: int, most: int) -> _Read:
-    """Every history."""
+def _listing(agent: int, most: int, noted: list[tuple[float, Array | None]] | None = None) -> _Read:
+    """Every history; its odds and the values that it releases in the first transcript are put down."""
 
     def read(group: _Group, hypothesis: Hypothesis) -> Iterator[tuple[Callable[[], Coins], History]]:
         def one(coins: Coins) -> tuple[Coins, Replayed]:
             return coins, replay(group.sample.view, agent, hypothesis, coins)
 
         for chance, (coins, found) in every(one, most):
+            if noted is not None:
+                noted.append((chance, None if found.departure else values_of(found.releases)))
             yield partial(Coins.of, coins.history), History.of(group, chance, found)
 
     return read
@@ -268,12 +271,13 @@ def _fewest(found: History) -> Array:
 
 class _Losses(NamedTuple):
     """Losses of transcripts for who knows the coins, and for who does not; None where histories are not listed. How
-    many explain one transcript at most, and how many were tried."""
+    many explain one transcript at most, and how many were tried. `worlds`: the first one's mixtures, if known."""
 
     known: Array
     secret: Array | None
     histories: int
     tried: int
+    worlds: Worlds | None = None
     unlisted: str | None = None
 
 
@@ -298,7 +302,7 @@ def losses_of(
         except _Apart:
             return _Losses(known, *_of_histories(samples, agent, true, other, endings, alone=True))
     except AttackError as error:
-        return _Losses(known, None, 0, 0, str(error))
+        return _Losses(known, None, 0, 0, unlisted=str(error))
 
 
 def _of_histories(
@@ -309,18 +313,23 @@ def _of_histories(
     endings: Sequence[_Ending],
     *,
     alone: bool = False,
-) -> tuple[Array, int, int]:
-    """Losses for who does not know the coins, and `Losses.histories` and `tried`."""
+) -> tuple[Array, int, int, Worlds | None]:
+    """Losses for who does not know the coins, and `Losses.histories`, `tried` and `worlds`."""
     secret, most, tried = np.zeros(len(samples)), 1, 1
+    noted: tuple[list[tuple[float, Array | None]], ...] = ([], [])
     groups = _grouped(samples, agent, endings, alone)
     each = min(HISTORIES, max(64, 4 * HISTORIES // len(groups)))  # transcripts of other times are replayed apart
     for group in groups:
-        one, two = (_together(group, agent, f, _listing(agent, each)) for f in (true, other))
+        into = noted if group is groups[0] else (None, None)
+        one, two = (
+            _together(group, agent, f, _listing(agent, each, some))
+            for f, some in zip((true, other), into, strict=True)
+        )
         secret[group.at] = _ratio(one, two)
         for found in (one, two):
             most = max(most, int(np.max(np.sum(np.isfinite(found.terms), axis=0))))
             tried = max(tried, len(found.terms))
-    return secret, most, tried
+    return secret, most, tried, Worlds.of(*noted)
 
 
 class _Scores(NamedTuple):
@@ -403,7 +412,8 @@ def price_of_secret(
         plain, aimed = ([simulate(world, first + 2 * k + way) for k in range(tosses)] for way in (0, 1))
         several = unlisted is not None and played  # a game wants some where pure ε does not
         more = range(tosses, plainly if several else tosses)
-        aimed += besides[world] if delta == 0 else ()
+        if delta == 0:
+            aimed += (*besides[world], *(_aimed_at(looks[world][0], agent, pair[0], seen[world]) if played else ()))
         plains.append(plain + [simulate(world, first + 2 * k) for k in more])
         drawn, others = (losses_of(one, agent, *pair, listed=unlisted is None) for one in (plain, aimed))
         seen += [drawn, others]
@@ -424,6 +434,12 @@ def price_of_secret(
     lower = min(lower, above.upper)
     epsilon = replace(above, lower=lower, estimate=max(lower, above.estimate))
     return SecretCoins(epsilon, above, None, tosses, unlisted, drawn, apart, rarer)
+
+
+def _aimed_at(sample: Sample, agent: int, true: Hypothesis, seen: _Losses) -> tuple[Sample, ...]:
+    """The transcript with noise aimed at the largest loss for who does not know the coins."""
+    made = None if seen.worlds is None else aimed_at(sample, agent, true, seen.worlds)
+    return () if made is None else (made,)
 
 
 def _of_drawn(
