@@ -346,7 +346,7 @@ class RareTosses:
         if sample.again is None:
             return None
         live = _at_once(coins.copied())
-        made = sample.again(lambda _: live)
+        made = sample.again(coins=lambda _: live)
         history = live.history if isinstance(live, Coins) else None
         return replace(made, coins=lambda: _at_once(coins.copied() if history is None else Coins.of(history)))
 

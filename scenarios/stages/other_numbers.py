@@ -1,14 +1,16 @@
 """What a pair costs where other numbers were received, and released, than in the run.
 
 Code may mix what is private with what it has seen, such as |g + s| − |g − s|, so that a change of g moves what it
-releases more where s is large than where it is small. The agent is replayed on one transcript whose numbers are made
-larger and smaller, by one factor or each by its own, under both hypotheses of a pair that differ by a constant: then
-no gradient differs more for being asked elsewhere. Noise on the whole line makes all of these numbers possible.
+releases more where s is large than where it is small. The network is simulated with other noise: what agents release
+is larger or smaller, and has another sign, by one factor or each by its own. So all that is received is possible in a
+run, whatever a sender makes of its noise. The agent is replayed there under both hypotheses of a pair that differ by
+a constant: then no gradient differs more for being asked elsewhere.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -16,23 +18,23 @@ import numpy as np
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.loss.release_cost import PURE, UNBOUNDED, cost_and_shifts, laws_with_cost
-from attacks.audit.pair import FIRST_CHUNK, Pair
+from attacks.audit.loss.secret_coins import LOOKED_AT, SECRET, losses_of
+from attacks.audit.pair import FIRST_CHUNK, Pair, Simulate
 from attacks.audit.verdict import exceeds
-from netsim.arrays import Array
+from attacks.replay import ROUNDING, Release
+from netsim.arrays import Array, Mask
 from netsim.claims import Claim
-from netsim.errors import NetsimError
 from netsim.problems import Objective, Tilted
 from netsim.shown import show
 from netsim.simulation import Simulation
-from netsim.transcript import Transcript
+from scenarios.stages.drawn_pairs import plain
+from scenarios.stages.other_noise import COPIES, Anywhere, OtherNoise, Times, Typical, elsewhere
 from scenarios.stages.worlds import holding, worlds
 
-PURE_FACTORS, FACTORS = 1e6, 10.0
-"""By how much numbers are made larger or smaller, at most: at δ = 0, where all that is possible counts, and above."""
 EXTREMES = 1e-6, 1e3
-"""Factors of all numbers, at which pairs are looked for."""
-COPIES = 64
-"""Transcripts made so."""
+"""Factors of all releases, at which pairs are looked for."""
+TRIED = 4
+"""Transcripts of other numbers that are judged for who does not know the coins, those that cost most."""
 MORE = 1e-3
 """Share by which a pair costs more, at least, where other numbers were seen."""
 
@@ -41,11 +43,7 @@ def doubt(simulation: Simulation, pair: Pair, claim: Claim) -> str | None:
     """`Pair.doubt` of a pair that costs more than is claimed where other numbers are received; None of others."""
     if claim.epsilon is None:
         return None
-    zero, other = (cast("Objective", one) for one in pair.hypotheses)
-    sample = worlds(holding(simulation, pair.agent, zero), pair.agent, other, 2)(0, FIRST_CHUNK)
-    if sample.tossed and claim.coins == "secret":
-        return None  # at one toss a pair may cost more than at all of them
-    epsilon = costliest(sample, pair, claim.delta)
+    epsilon = costliest(simulation, pair, claim)
     if epsilon is None or not exceeds(epsilon, claim.epsilon):
         return None
     return (
@@ -55,27 +53,88 @@ def doubt(simulation: Simulation, pair: Pair, claim: Claim) -> str | None:
     )
 
 
-def costliest(sample: Sample, pair: Pair, delta: float) -> float | None:
-    """The largest ε(δ) of the pair where numbers of the first transcript are others, if that is more than there; None
-    where it is not, where the pair does not differ by a constant, where no cost is known, or where the code fails."""
-    zero, other = pair.hypotheses
-    if not _constant(zero, other) or not sample.releases or not sample.view.public.codec.lossless:
+def costliest(simulation: Simulation, pair: Pair, claim: Claim) -> float | None:
+    """The largest ε(δ) of the pair where other numbers are received, if that is more than in the first transcript;
+    None where it is not, where the pair does not differ by a constant, where no cost is known, or where the code
+    fails."""
+    zero, other = (cast("Objective", one) for one in pair.hypotheses)
+    if not _constant(zero, other):
         return None
-    scaled = _with(sample, _factors(PURE_FACTORS if delta == 0 else FACTORS))
     try:
         with np.errstate(all="ignore"):
-            here, there = (scaled.replayed(pair.agent, one, "other numbers").releases for one in (zero, other))
-    except NetsimError:
+            return _Elsewhere(holding(simulation, pair.agent, zero), pair.agent, (zero, other), claim).costliest
+    except Exception:  # an algorithm that fails at such numbers is not held to them
         return None
-    judged = [(a, b) for a, b in zip(here, there, strict=False) if a.judged[0] and b.judged[0]]
+
+
+@dataclass(frozen=True)
+class _Elsewhere:
+    """A network whose `agent` holds the first of two hypotheses, where agents release other numbers."""
+
+    simulation: Simulation
+    agent: int
+    hypotheses: tuple[Objective, Objective]
+    claim: Claim
+
+    @property
+    def costliest(self) -> float | None:
+        """`costliest`."""
+        delta = self.claim.delta
+        noise = Anywhere() if delta == 0 else Typical.counted(self.simulation, self.agent, delta)
+        sample = self._of(noise, COPIES)(0, FIRST_CHUNK)
+        if not sample.releases or not sample.view.public.codec.lossless:
+            return None
+        here, there = (sample.replayed(self.agent, one, "other numbers").releases for one in self.hypotheses)
+        costs = _costs(list(zip(here, there, strict=False)), delta)
+        if costs is None or not (most := float(np.max(costs))) > costs[0] * (1 + MORE):
+            return None
+        if sample.tossed and self.claim.coins == "secret" and self._hides:
+            return self._secret(costs) if delta == 0 else None
+        return most if delta == 0 else gaussian_epsilon(math.sqrt(most), delta)
+
+    def _of(self, noise: OtherNoise, transcripts: int) -> Simulate:
+        return worlds(elsewhere(self.simulation, noise), self.agent, self.hypotheses[1], transcripts)
+
+    @property
+    def _hides(self) -> bool:
+        """Whether the coins change what is released, or it is not known whether they do."""
+        simulate = worlds(self.simulation, self.agent, self.hypotheses[1], 1)
+        found = losses_of([simulate(0, SECRET + 2 * k) for k in range(LOOKED_AT)], self.agent, *self.hypotheses)
+        return found.secret is None or found.tried > 1 or not np.allclose(found.known, found.secret)
+
+    def _secret(self, costs: Array) -> float | None:
+        """The largest loss, for who does not know the coins, where those who do lose most; None where histories are
+        not listed."""
+        assert self.claim.epsilon is not None
+        first = np.argsort(-costs, kind="stable")[:TRIED]
+        chosen = [int(k) for k in first if exceeds(float(costs[k]), self.claim.epsilon)]
+        simulates, most = [self._of(Anywhere(only=k), 1) for k in chosen], 0.0
+        for world in (0, 1):
+            samples = [simulate(world, SECRET + 1) for simulate in simulates]
+            pair = self.hypotheses if world == 0 else self.hypotheses[::-1]
+            losses = losses_of(samples, self.agent, *pair).secret if samples else None
+            if losses is None:
+                return None
+            most = max(most, float(np.max(losses, initial=0.0, where=np.isfinite(losses))))
+        return most
+
+
+def _costs(releases: Sequence[tuple[Release, Release]], delta: float) -> Array | None:
+    """What a pair costs in each transcript, (replicas,), by the releases before the first whose noise drowns in the
+    rounding of what it covers, 0 where it is infinite; None where no cost is known."""
+    judged = [(a, b) for a, b in releases if a.judged[0] and b.judged[0]]
     laws = laws_with_cost(type(one.mechanism) for both in judged for one in both)
     if not judged or not laws <= (PURE if delta == 0 else UNBOUNDED):
         return None
-    costs = np.sum([cost_and_shifts(a, b)[0] for a, b in judged], axis=0)
-    most = float(np.max(costs, initial=0.0, where=np.isfinite(costs)))
-    if not most > costs[0] * (1 + MORE):
-        return None
-    return most if delta == 0 else gaussian_epsilon(math.sqrt(most), delta)
+    shown = np.logical_and.accumulate([_covered(a) & _covered(b) for a, b in judged], axis=0)
+    costs = np.where(shown, [cost_and_shifts(a, b)[0] for a, b in judged], 0.0).sum(axis=0)
+    return np.where(np.isfinite(costs), costs, 0.0)
+
+
+def _covered(release: Release) -> Mask:
+    """Where noise is above the rounding of the value that it covers, (replicas,)."""
+    silent, least = release.stddev == 0, ROUNDING * np.abs(release.value)
+    return np.asarray(np.all(silent | (release.stddev >= least), axis=-1), dtype=np.bool_)
 
 
 def _constant(zero: object, other: object) -> bool:
@@ -85,36 +144,11 @@ def _constant(zero: object, other: object) -> bool:
     return bases[0][0] is bases[1][0] and len(records) == 1
 
 
-def extremes(sample: Sample) -> list[Sample]:
-    """The first transcript where hardly anything was sent, or released; and where all of it is large."""
-    return [_with(sample, lambda size=size: np.full((1, 1), size)) for size in EXTREMES]
-
-
-def _factors(largest: float) -> Callable[[], Array]:
-    """Factors of a number in each copy, (`COPIES`, 1): in half of them the same of all numbers, in half one of its
-    own. Of the first copy they are 1."""
-    rng, number = np.random.default_rng(6), np.arange(COPIES)[:, None]
-    common = np.geomspace(1 / largest, largest, COPIES)[:, None]
-
-    def factors() -> Array:
-        own = largest ** rng.uniform(-1, 1, (COPIES, 1))
-        return np.select([number == 0, number % 2 == 0], [np.ones_like(own), common], own)
-
-    return factors
-
-
-def _with(sample: Sample, factors: Callable[[], Array]) -> Sample:
-    """Copies of the first transcript, with all that was sent and released times such factors (copies, 1); what is the
-    same in all transcripts of the sample is public, and stays."""
-    copied = sample.copied(len(factors()))
-
-    def other(value: Array, seen: Array) -> Array:
-        return value if np.array_equal(seen, np.broadcast_to(seen[:1], seen.shape)) else value * factors()
-
-    rows = [
-        row._replace(values={name: other(value, was.values[name]) for name, value in row.values.items()})
-        for row, was in zip(copied.view.transcript.records, sample.view.transcript.records, strict=True)
-    ]
-    view = replace(copied.view, transcript=Transcript(rows, copied.view.replicas))
-    releases = [other(*both) for both in zip(copied.releases, sample.releases, strict=True)]
-    return replace(copied, view=view, releases=releases)
+def extremes(simulation: Simulation, agent: int) -> list[Sample]:
+    """A transcript where hardly anything is released, and one where all of it is large; none where the code fails."""
+    found = list[Sample]()
+    for size in EXTREMES:
+        with suppress(Exception), np.errstate(all="ignore"):
+            sample = plain(elsewhere(simulation, Times(size)), agent)
+            found += [] if sample is None else [sample]
+    return found

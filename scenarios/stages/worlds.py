@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
@@ -134,7 +134,7 @@ def audited(options: AuditOptions, folder: Path | None, progress: Progress | Non
         found = audit(
             worlds(simulation, options.pair.agent, options.other, spec.together, spec.draw, options.claim.delta),
             options.pair,
-            claim if spec.coins is None else replace(claim, coins=spec.coins),
+            for_listener(claim, spec),
             trials=spec.trials,
             chunk=spec.together,
             confidence=spec.confidence,
@@ -163,6 +163,11 @@ def audited(options: AuditOptions, folder: Path | None, progress: Progress | Non
         what = "The claim is of listeners who see less than all that the agent sends, and what they see was audited."
         judgement = judgement.adding(f"{what} {seen.algorithm.summary}")
     return replace(found, judgement=judgement)
+
+
+def for_listener(claim: Claim, spec: AuditSpec) -> Claim:
+    """The claim of who knows the agents' private coins, or does not, as the scenario says."""
+    return claim if spec.coins is None else replace(claim, coins=spec.coins)
 
 
 def as_audited(claim: Claim, pair: Pair) -> Claim:
@@ -314,9 +319,12 @@ class _Worlds:
         coins: NoiseThrough | None = None,
     ) -> Sample:
         ways = {"noise_through": noise, "dither_through": dither, "coins_through": coins}
-        through = {name: {self.agent: way} for name, way in ways.items() if way is not None}
+        others: dict[str, Mapping[int, NoiseThrough]] = {name: getattr(self.simulation, name) for name in ways}
+        through = {name: {**others[name], self.agent: way} for name, way in ways.items() if way is not None}
         found = self._seen(self._run(world, index, replicas, tosses, **through), self.agent)
-        return replace(found, again=partial(self._sample, world, index, replicas, noise, dither, tosses))
+        return replace(
+            found, again=partial(self._sample, world, index, replicas, noise=noise, dither=dither, tosses=tosses)
+        )
 
     def _tossed(self, world: int, index: int) -> Sample:
         """One transcript with tosses of its own; every second one with aimed noise, by a pilot of the same tosses."""

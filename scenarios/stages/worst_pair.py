@@ -64,7 +64,7 @@ from scenarios.stages.drawn_pairs import (
     plain,
     steepest,
 )
-from scenarios.stages.worlds import AGENTS, agents_of, holding, worlds
+from scenarios.stages.worlds import AGENTS, agents_of, for_listener, holding, worlds
 
 FAR = 1e6
 """A change beyond every bound that data of this size would be clipped to: so many times the largest gradient seen."""
@@ -103,6 +103,7 @@ def pair_for(
     spec, pair = experiment.scenario.audit, experiment.pair
     assert spec is not None
     assert pair is not None
+    claim = for_listener(claim, spec)
     if spec.search is None:
         sample = worlds(subject.simulation, pair.agent, cast("Objective", pair.hypotheses[1]), TRANSCRIPTS)
         points = observed(sample(0, FIRST_CHUNK), pair.agent, pair.hypotheses[0])
@@ -454,7 +455,7 @@ class _Search:
         if rows is None or not rows.bounded or (sample := plain(simulation, agent, SEEN_IN)) is None:
             return
         each = [sample.replica(k) for k in range(SEEN_IN)]
-        others = other_numbers.extremes(sample) if self.claim.delta == 0 else []
+        others = other_numbers.extremes(simulation, agent) if self.claim.delta == 0 else []
         around = [rows.nearer(some, agent) for some in (each[:1], each)]
         around += [rows.anew([one], agent) for one in others]
         count = len(rows.slopes) + sum(len(WIDTHS) * len(one.slopes) for one in around)

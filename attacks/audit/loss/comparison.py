@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from zlib import crc32
 
 import numpy as np
@@ -261,6 +261,12 @@ class Tilting(NamedTuple):
     shifts: Mapping[int, Array]
 
 
+class SimulatedAnew(Protocol):
+    """Simulates a sample once more, the agent's coins or its noise changed on their way to it."""
+
+    def __call__(self, *, coins: NoiseThrough | None = None, noise: NoiseThrough | None = None) -> "Sample": ...
+
+
 @dataclass(frozen=True)
 class Sample:
     """Transcripts of one world: the view of a tap at the agent, and what the audit's adversary is granted besides.
@@ -270,7 +276,8 @@ class Sample:
     (releases, replicas): where noise was tilted (`attacks.audit.loss.aimed`), ln of the likelihood ratio of its own
     law over that drawn from, release by release; `tilting` is that law, where it is the same for all replicas.
     `tossed`: whether any agent tossed private coins. `computed`: who computed the run, where that is known.
-    `again` simulates the same anew with the agent's coins changed on their way to it; None: that is not known.
+    `again` simulates the same anew with the agent's coins or noise changed on their way to it; None: that is not
+    known.
     `queries`: how often the agent asked in the run; None: that is not known, and replays may ask without end.
     """
 
@@ -282,7 +289,7 @@ class Sample:
     tossed: bool = False
     tilting: Tilting | None = None
     computed: Computed | None = None
-    again: "Callable[[NoiseThrough], Sample] | None" = field(default=None, repr=False)
+    again: "SimulatedAnew | None" = field(default=None, repr=False)
     queries: int | None = None
 
     @property

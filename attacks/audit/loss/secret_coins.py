@@ -26,6 +26,7 @@ from scipy import special
 from attacks.audit.accounting.formulas import SelfCheck, Weighted, epsilon_estimate, epsilon_from_losses
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.games.game import play
+from attacks.audit.loss.aimed_mixture import Worlds, aimed_at, values_of
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.loss.noise_check import ALPHA
 from attacks.replay import Hypothesis, Replayed, Sending, replay
@@ -199,8 +200,9 @@ Shares = Callable[[float], None]
 """Receiver of the share of all histories that was read since it was called before."""
 
 
-def _listing(agent: int, most: int, progress: Shares) -> _Read:
-    """Every history, of which as large a share is read as it is likely."""
+def _listing(agent: int, most: int, progress: Shares, noted: list[tuple[float, Array | None]] | None = None) -> _Read:
+    """Every history, of which as large a share is read as it is likely; its odds and the values that it releases in
+    the first transcript are put down."""
 
     def read(group: _Group, hypothesis: Hypothesis) -> Iterator[tuple[Callable[[], Coins], History]]:
         def one(coins: Coins) -> tuple[Coins, Replayed]:
@@ -208,6 +210,8 @@ def _listing(agent: int, most: int, progress: Shares) -> _Read:
 
         for chance, (coins, found) in every(one, most):
             progress(math.exp(chance))
+            if noted is not None:
+                noted.append((chance, None if found.departure else values_of(found.releases)))
             yield partial(Coins.of, coins.history), History.of(group, chance, found)
 
     return read
@@ -272,12 +276,13 @@ def _fewest(found: History) -> Array:
 
 class _Losses(NamedTuple):
     """Losses of transcripts for who knows the coins, and for who does not; None where histories are not listed. How
-    many explain one transcript at most, and how many were tried."""
+    many explain one transcript at most, and how many were tried. `worlds`: the first one's mixtures, if known."""
 
     known: Array
     secret: Array | None
     histories: int
     tried: int
+    worlds: Worlds | None = None
     unlisted: str | None = None
 
 
@@ -317,7 +322,7 @@ def losses_of(
         except _Apart:
             return _Losses(known, *_of_histories(samples, agent, true, other, endings, progress, alone=True))
     except AttackError as error:
-        return _Losses(known, None, 0, 0, str(error))
+        return _Losses(known, None, 0, 0, unlisted=str(error))
 
 
 def _of_histories(
@@ -329,19 +334,24 @@ def _of_histories(
     progress: Shares,
     *,
     alone: bool = False,
-) -> tuple[Array, int, int]:
-    """Losses for who does not know the coins, and `Losses.histories` and `tried`."""
+) -> tuple[Array, int, int, Worlds | None]:
+    """Losses for who does not know the coins, and `Losses.histories`, `tried` and `worlds`."""
     secret, most, tried = np.zeros(len(samples)), 1, 1
+    noted: tuple[list[tuple[float, Array | None]], ...] = ([], [])
     groups = _grouped(samples, agent, endings, alone)
     each = min(HISTORIES, max(64, 4 * HISTORIES // len(groups)))  # transcripts of other times are replayed apart
-    listing = _listing(agent, each, _part_of(progress, 2 * len(groups)))
+    share = _part_of(progress, 2 * len(groups))
     for group in groups:
-        one, two = (_together(group, agent, f, listing) for f in (true, other))
+        into = noted if group is groups[0] else (None, None)
+        one, two = (
+            _together(group, agent, f, _listing(agent, each, share, some))
+            for f, some in zip((true, other), into, strict=True)
+        )
         secret[group.at] = _ratio(one, two)
         for found in (one, two):
             most = max(most, int(np.max(np.sum(np.isfinite(found.terms), axis=0))))
             tried = max(tried, len(found.terms))
-    return secret, most, tried
+    return secret, most, tried, Worlds.of(*noted)
 
 
 class _Scores(NamedTuple):
@@ -430,7 +440,8 @@ def price_of_secret(
         plain, aimed = ([simulate(world, first + 2 * k + way) for k in range(tosses)] for way in (0, 1))
         several = unlisted is not None and played  # a game wants some where pure ε does not
         more = range(tosses, plainly if several else tosses)
-        aimed += besides[world] if delta == 0 else ()
+        if delta == 0:
+            aimed += (*besides[world], *(_aimed_at(looks[world][0], agent, pair[0], seen[world]) if played else ()))
         plains.append(plain + [simulate(world, first + 2 * k) for k in more])
         listed = unlisted is None
         drawn, others = (losses_of(one, agent, *pair, listed=listed, progress=part) for one in (plain, aimed))
@@ -452,6 +463,12 @@ def price_of_secret(
     lower = min(lower, above.upper)
     epsilon = replace(above, lower=lower, estimate=max(lower, above.estimate))
     return SecretCoins(epsilon, above, None, tosses, unlisted, drawn, apart, rarer)
+
+
+def _aimed_at(sample: Sample, agent: int, true: Hypothesis, seen: _Losses) -> tuple[Sample, ...]:
+    """The transcript with noise aimed at the largest loss for who does not know the coins."""
+    made = None if seen.worlds is None else aimed_at(sample, agent, true, seen.worlds)
+    return () if made is None else (made,)
 
 
 def _of_drawn(
