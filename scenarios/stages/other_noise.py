@@ -1,5 +1,6 @@
 """Noise with which a network is simulated where agents release other numbers than in a run, all of them possible."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -93,18 +94,17 @@ class Anywhere:
     def of(self, agent: int) -> NoiseThrough:
         rng, number = np.random.default_rng((_SEED, agent, 1)), np.arange(COPIES)[:, None]
         rows = slice(None) if self.only is None else slice(self.only, self.only + 1)
-        signs = np.where(number // _KINDS % 2 == 0, 1.0, -1.0)
-        common = signs * np.geomspace(1 / LARGEST, LARGEST, COPIES)[:, None]
-        kinds = [(number == 0)[rows], *((number % _KINDS == kind)[rows] for kind in range(_KINDS))]
+        common = np.where(number // _KINDS % 2 == 0, 1.0, -1.0) * np.geomspace(1 / LARGEST, LARGEST, COPIES)[:, None]
+        common[0], of_one_sign = 1.0, (number % _KINDS == 2)[rows]
 
         def drawn(numbers: int) -> Array:
-            exponents = rng.uniform(-2.0, 2.0, (COPIES, numbers))
-            return (np.copysign(LARGEST ** (np.abs(exponents) - 1), exponents))[rows]
+            exponents = rng.uniform(-2.0, 2.0, (COPIES // _KINDS, numbers))
+            return np.copysign(np.exp(math.log(LARGEST) * (np.abs(exponents) - 1)), exponents)
 
         def place(value: Array, noise: Array) -> Array:
-            seen, one = value + noise, common[rows]
-            own, each = drawn(1), drawn(np.shape(noise)[-1])
-            return np.select(kinds, [seen, one * seen, own * seen, one * np.abs(seen), each * seen])
+            seen, factors = value + noise, np.repeat(common, np.shape(noise)[-1], axis=1)
+            factors[1::_KINDS], factors[3::_KINDS] = drawn(1), drawn(np.shape(noise)[-1])
+            return factors[rows] * np.where(of_one_sign, np.abs(seen), seen)
 
         return partial(_Placed, place=place, rows=rows, seed=(_SEED, agent))
 
