@@ -31,7 +31,7 @@ _WORK = 2**16
 """Messages that are replayed at these, at most."""
 OUTSIDE = 40.0
 """Scales beyond the outermost values, where noise of several scales tells most."""
-POINTS, DISTANCES = 128, 2**26
+POINTS, DISTANCES = 128, 2**25
 """Places of what is seen at which a cost is looked at, at most, fewer where much is released."""
 MOST = 50.0
 """The largest ε that is looked for."""

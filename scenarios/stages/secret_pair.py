@@ -49,8 +49,9 @@ SEARCHED = 2
 NEARER = 1e-2
 """Size of the others' gradients by that of a record moved beyond all bounds: it decides in a batch of both."""
 _BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
-NUMBERS, LEAST = 2**22, 256
-"""Numbers that are released at all histories in all pairs that are tried together, about; and pairs at least."""
+NUMBERS, LEAST = (2**23, 2**20), 256
+"""Numbers that are released at all histories where each record is tried among others at one place, and where others
+are turned, about; and pairs that are tried so at least."""
 
 
 def audited_pair(
@@ -105,8 +106,8 @@ class _Search:
         vectors = _places(self.subject, pair, self.change)
         looked = [one for k in agents if (one := _Among.of(self.subject, self.claim, k, pair, vectors)) is not None]
         looked.sort(key=lambda one: (-one.first, one.agent != pair.agent, records[one.agent]))
-        found = pair
-        for among in looked[:SEARCHED]:
+        found, unlike = pair, {one.first: one for one in reversed(looked)}  # of agents that do alike the first
+        for among in [*reversed(unlike.values())][:SEARCHED]:
             if among.agent == found.agent:
                 found = among.known_of(found)
             if not self._is_bounded(among):
@@ -247,14 +248,14 @@ class _Among:
 
     @cached_property
     def first(self) -> float:
-        """What costs most where all others lie at one place: to six digits, for agents that do alike."""
-        return float(f"{max((cost for _, cost in self._first_tried), default=0.0):.6g}")
+        """What costs most where all others lie at one place: to three digits, for agents that do alike."""
+        return float(f"{max((cost for _, cost in self._first_tried), default=0.0):.3g}")
 
     @property
     def _records(self) -> list[int]:
         """Those that are tried as the one that differs: by histories that are drawn they differ by chance, and there
         it is one."""
-        rows = max(1, NUMBERS // (self.numbers * len(self.vectors) ** 2))
+        rows = max(1, NUMBERS[0] // (self.numbers * len(self.vectors) ** 2))
         return evenly(self.own.records, min(RECORDS, rows)) if self.listed else [self.record]
 
     @cached_property
@@ -282,7 +283,7 @@ class _Among:
         for _ in range(TURNS if self.listed else 0):
             turns = (one.turned(k, place) for one in _dearest(tried) for k in some for place in range(last))
             turned = [*dict.fromkeys(chain.from_iterable(turns))]
-            turned = [turned[k] for k in evenly(len(turned), max(LEAST, NUMBERS // self.numbers))]
+            turned = [turned[k] for k in evenly(len(turned), max(LEAST, NUMBERS[1] // self.numbers))]
             tried = [*zip(turned, self._costs(turned), strict=True)]
             dearest = max(tried, key=itemgetter(1))
             if dearest[1] <= best[1] * (1 + SAME):
