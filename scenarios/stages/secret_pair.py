@@ -34,7 +34,7 @@ from scenarios.build.experiment import Experiment, Subject
 from scenarios.results.audit import BOTH_MOVED, PairSearch
 from scenarios.stages.drawn_pairs import CROWD, SAME, Asking, bounds_releases, steepest
 from scenarios.stages.hidden_values import HiddenValues
-from scenarios.stages.worlds import agents_of, worlds
+from scenarios.stages.worlds import agents_of, for_listener, worlds
 from scenarios.stages.worst_pair import FAR, allows, constant_change, holds_for_any_change, pair_for
 
 RECORDS, TURNED, TURNS, BEST = 16, 32, 6, 16
@@ -61,14 +61,15 @@ def audited_pair(
     not know them."""
     pair, search = pair_for(experiment, subject, claim, activations, progress)
     spec = experiment.scenario.audit
-    about = claim.coins if spec is None or spec.coins is None else spec.coins
-    if search is None or about == "known" or not claim.adjacency.record or math.isinf(search.winner.epsilon):
+    assert spec is not None
+    claim = for_listener(claim, spec)
+    if search is None or claim.coins == "known" or not claim.adjacency.record or math.isinf(search.winner.epsilon):
         return pair, search  # nothing costs more than what has no noise
     of_any = holds_for_any_change(subject, claim, activations)
     change = None if of_any else constant_change(subject, claim, activations)
     if not (of_any or change) or (most := _cost(subject, claim, pair)) is None:
         return pair, search
-    agents = agents_of(subject.simulation, None if spec is None else spec.agent)
+    agents = agents_of(subject.simulation, spec.agent)
     found = _Search(subject, claim, activations, pair, change).above(most, agents)
     if found.hypotheses is pair.hypotheses:
         return found, search
