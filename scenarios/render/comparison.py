@@ -74,9 +74,11 @@ class Run:
 
     @property
     def specs(self) -> list[Fields]:
-        """Fields of the compared algorithms in the scenario; of own code also those of its class, and its hash."""
-        names, specs = {entry.name for entry in self.entries}, list[Fields]()
-        for one in self.results.scenario.algorithms:
+        """Fields of the compared algorithms in the scenario, begun or not; of own code also those of its class, and
+        its hash."""
+        every, specs = self.results.scenario.algorithms, list[Fields]()
+        names = {entry.name for entry in (every if self.slugs is None else self.entries)}
+        for one in every:
             spec: dict[str, Setting] = one.model_dump(mode="json")
             if one.name in names and spec.get("kind") == _OWN and (known := self.resolved.get(one.name)) is not None:
                 parameters = {k: v for k, v in known.items() if k not in ("name", "algorithm", "file", "sha256")}
@@ -88,10 +90,9 @@ class Run:
 
     @property
     def unrecorded(self) -> list[str]:
-        """Algorithms of somebody's own whose parameters and code no manifest has."""
-        return [
-            str(one["name"]) for one in self.specs if one.get("kind") == _OWN and one["name"] not in self.resolved
-        ]
+        """Algorithms of somebody's own that were begun, whose parameters and code no manifest has."""
+        own = {str(one["name"]) for one in self.specs if one.get("kind") == _OWN}
+        return [entry.name for entry in self.entries if entry.name in own - self.resolved.keys()]
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def _algorithm(subject: Subject) -> ComparedAlgorithm:
         run=subject.run.label,
         verdict=word(entry),
         broken=findings.claim_is_broken(entry),
-        epsilon_claimed=audit and audit.epsilon_claimed,
+        epsilon_claimed=findings.claimed(entry),
         epsilon_exact=audit and audit.epsilon_exact,
         epsilon_audited=audit and audit.epsilon_audited,
         first_violation=audit and audit.first_violation,
@@ -347,15 +348,17 @@ def _cautions(
     changed = "change of the gradient between the worlds"
 
     def differ(what: str, why: str, get: Callable[[AuditResult], str | None]) -> str:
-        """A sentence of the algorithms that are compared, and of those that are not the same to their base."""
+        """A sentence of the algorithms that are compared, and of those that are not the same to their base; of all
+        where one has no base: they share an axis."""
         values = {label: get(audit) for label, audit in judged}
+        paired = {one.label for pair in pairs for one in pair}
         apart = {
             one.label
             for pair in pairs
             if all(values.get(one.label) for one in pair) and len({values[one.label] for one in pair}) > 1
             for one in pair
         }
-        return _several(what, why, values.items(), apart if pairs else None)
+        return _several(what, why, values.items(), apart if values.keys() <= paired else None)
 
     objectives: dict[tuple[str, ...], list[str]] = {}
     for run in runs:

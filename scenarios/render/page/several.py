@@ -10,6 +10,7 @@ from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import environment, progress
 from scenarios.render.sentences import Finding, headline, meanings, terms
+from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import ComparisonResult, Ratio
@@ -91,11 +92,11 @@ def _value(value: object) -> str:
 
 # ── cells, for the page and for the terminal ────────────────────────────────────────────────────────────
 def _verdict_cells(one: Subject) -> list[str]:
-    """The three epsilons of an algorithm, δ, and the first violating activation; dashes without an audit."""
-    audit = one.entry.audit
+    """The three epsilons of an algorithm, δ, and the first violating activation; without an audit what is claimed."""
+    audit, claimed = one.entry.audit, show_epsilon(findings.claimed(one.entry))
     if not isinstance(audit, AuditResult):
-        return [MISSING] * 5
-    claimed, proven = show_epsilon(audit.epsilon_claimed), at_least(audit.epsilon_audited)
+        return [claimed, *[MISSING] * 4]
+    proven = at_least(audit.epsilon_audited)
     return [claimed, exact(audit.epsilon_exact), proven, show(audit.claim.delta), count(audit.first_violation)]
 
 

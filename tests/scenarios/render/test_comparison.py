@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from netsim.errors import ScenarioError
+from netsim.shown import show_epsilon
 from scenarios.render import comparison as compared
 from scenarios.render.comparison import ABSENT, Comparison, Run, ratio, read_runs, replicas_needed
 from scenarios.render.page import several
@@ -120,6 +122,33 @@ def test_what_cannot_be_compared_is_said(pair, where, value, said):
     if "objective" in said:
         assert all(one.final_error is one.gradient_error is None for one in comparison.against)
         assert comparison.against[0].why["final_error"] == "not the same objective"
+
+
+def test_an_algorithm_of_no_other_run_shares_the_axis_too(pair):
+    run = read_runs([str(pair[0])])[0]
+    alone = {"algorithms__1__slug": "stranger", "algorithms__1__name": "stranger", f"{AUDIT}claim__delta": 0.01}
+    comparison = Comparison([run, changed(run, "again"), changed(run, "third", **alone)])
+    said = (
+        "Not the same δ (0: noisy · calm, noisy · again; 0.01: stranger · third): an ε at one δ is none at another."
+    )
+    assert said in comparison.cautions, comparison.cautions
+
+
+def test_what_a_run_has_not_done_is_no_difference_of_scenarios(pair):
+    run = read_runs([str(pair[0])])[0]
+    begun = replace(run, label="other", results=replace(run.results, algorithms=run.results.algorithms[:1]))
+    assert Comparison([run, begun]).differences == []
+
+
+def test_what_is_claimed_is_there_without_an_audit(pair):
+    run = read_runs([str(pair[0])])[0]
+    other = changed(run, "other", algorithms__1__audit=None, algorithms__1__audit_status="not requested")
+    found = Comparison([run, other])
+    first, last = [one.epsilon_claimed for one in found.result().algorithms if one.label.startswith("noisy")]
+    assert first == last is not None
+    cell = rf'noisy · other(?:(?!</tr>).)*ε claimed[^<]*">{re.escape(show_epsilon(last))}<'
+    assert re.search(cell, comparison_page(found), re.DOTALL)
+
 
 
 def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
