@@ -11,7 +11,7 @@ from attacks.audit.loss.comparison import ONE_AT_A_TIME
 from attacks.audit.verdict import BROKEN, NOTHING_CLAIMED, at_most, cause
 from attacks.replay.coins import HISTORIES
 from netsim.claims import BY_HAND, SYMBOLS, UNCLAIMED, Norm
-from scenarios.render.sentences import ELSEWHERE, moment, word
+from scenarios.render.sentences import ELSEWHERE, elsewhere, moment, word
 from scenarios.results import findings
 from scenarios.results.audit import AuditRefused, AuditResult, change_option
 from scenarios.results.findings import Entry
@@ -113,7 +113,8 @@ def why(results: Results, entry: AlgorithmResult) -> str:
     reason = cause(audit.reason).removeprefix(NOTHING_CLAIMED).strip()
     if audit.verdict == "unprotected" and audit.unprotected is not None:  # the verdict says the rest
         reason = f"{audit.unprotected}: no noise protects it."
-    parts = [findings.capitalized(reason)]
+    away = elsewhere(entry)
+    parts = [away, f"Seen by all that it sends and receives, {reason}"] if away else [findings.capitalized(reason)]
     if audit.epsilon_claimed is None and audit.verdict in BROKEN:
         conditions = "; ".join(one for one in audit.claim.failed_conditions if one != UNCLAIMED)
         parts = [f"Nothing is claimed{f' ({conditions})' if conditions else ''}.", *parts]

@@ -395,15 +395,29 @@ def _pairs(found: ViewPrices.PairPrices) -> list[str]:
     count = sum(len(some) for _, some in groups)
     lines = [f"The largest ε of {count:,} ordered pairs of a victim and a listener, by distance: {', '.join(parts)}."]
     if found.verdict is not None:
-        refuted = ""
-        if found.refuted and found.claimed:
-            u, v = found.refuted[0]
-            numbers = f"{show_epsilon(found.lower[u][v])} and not {show_epsilon(found.claimed[u][v])}"
-            refuted = (
-                f" for {len(found.refuted):,} of them; most clearly, agent {v} learns ε = {numbers} of agent {u}"
-            )
+        clearest = _clearest(found)
+        refuted = f" for {len(found.refuted):,} of them; most clearly, {clearest}" if clearest else ""
         lines.append(f"What is claimed of pairs is {found.verdict}{refuted}.")
     return lines
+
+
+def _clearest(found: ViewPrices.PairPrices) -> str:
+    """What the first pair that refutes what is claimed of pairs costs, and is claimed to; "" where none does."""
+    if not (found.refuted and found.claimed):
+        return ""
+    u, v = found.refuted[0]
+    numbers = f"{show_epsilon(found.lower[u][v])} and not {show_epsilon(found.claimed[u][v])}"
+    return f"agent {v} learns ε = {numbers} of agent {u}"
+
+
+def elsewhere(entry: AlgorithmResult) -> str:
+    """From where a claim does not hold that holds at the agent's door, and by how much; "" of any other."""
+    if word(entry) != ELSEWHERE:
+        return ""
+    found = entry.prices.pairs if isinstance(entry.prices, ViewPrices) else None
+    clearest = "" if found is None else _clearest(found)
+    where = "; ".join(findings.refuted_from(entry))
+    return f"It is {where}{f': {clearest}' if clearest else ''}."
 
 
 def view_strength(by_exact_loss: bool) -> str:

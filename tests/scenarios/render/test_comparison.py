@@ -150,7 +150,6 @@ def test_what_is_claimed_is_there_without_an_audit(pair):
     assert re.search(cell, comparison_page(found), re.DOTALL)
 
 
-
 def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
     run = read_runs([str(pair[0])])[0]
     ends = {"lower": 1e6, "estimate": 1e6, "upper": "inf", "by_formula": False, "upper_bound_only": False}
