@@ -27,14 +27,21 @@ from attacks.audit.followed.asked import asked_more
 from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison
 from attacks.audit.loss.exact import SINGLES, ExactLoss
-from attacks.audit.loss.secret_coins import SECRET, SecretCoins, Shares, drawn_coins, price_of_secret
+from attacks.audit.loss.secret_coins import (
+    SECRET,
+    SecretCoins,
+    Shares,
+    at_histories,
+    drawn_coins,
+    price_of_secret,
+)
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.pair import Pair, Simulate
 from attacks.audit.proof import BareError
 from attacks.audit.rare_tosses import RareSending, RareTosses
 from attacks.audit.verdict import BROKEN, Judgement, Verdict, exceeds
-from attacks.replay import CombinedReleaseError, Hypothesis, Release, replay
-from attacks.replay.coins import Coins, DrawnCoins, every
+from attacks.replay import CombinedReleaseError, Hypothesis, replay
+from attacks.replay.coins import Coins, every
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, PrivacyError
 from netsim.mechanisms import Gaussian
@@ -276,11 +283,13 @@ class PrivateCoins:
         and others, that are nearer, less so. `LISTED` histories, or so many that are drawn; not where that fails."""
         up, down = set[tuple[int, int]](), set[tuple[int, int]]()
         try:
-            zero, other = (_releases(one, pair.agent, hypothesis) for hypothesis in pair.hypotheses)
-        except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
+            zero, other = (at_histories(one, pair.agent, each, LISTED, LISTED)[0] for each in pair.hypotheses)
+        except Exception:  # whatever the code raises
             return False
-        for here, there in zip(zero, other, strict=True):
-            for t, (a, b) in enumerate(zip(here, there, strict=False)):
+        if len(zero) != len(other):
+            return False
+        for (_, here), (_, there) in zip(zero, other, strict=True):
+            for t, (a, b) in enumerate(zip(here.releases, there.releases, strict=False)):
                 if a.value.shape != b.value.shape:
                     return False
                 moved = ((b.value - a.value) / np.where(a.stddev > 0, a.stddev, 1.0))[0]
@@ -363,19 +372,6 @@ def _explains(
     """Whether a hypothesis, at these coins, may have sent all that is on the wire."""
     found = seen.compared(hypothesis, scored=False, coins=coins, claimed=claimed)
     return not np.any(np.isfinite(found.on_wire(found.granted_from).leaked))
-
-
-def _releases(one: Sample, agent: int, hypothesis: Hypothesis) -> list[list[Release]]:
-    """What one transcript releases at each history of the coins, or at `LISTED` that are drawn."""
-
-    def read(coins: Coins | DrawnCoins) -> list[Release]:
-        most = one.most_queries
-        return replay(one.view, agent, hypothesis, coins, one.releases, one.dither, most_queries=most).releases
-
-    try:
-        return [found for _, found in every(read, LISTED)]
-    except AttackError:
-        return [read(drawn_coins(k)) for k in range(LISTED)]
 
 
 def _scores(

@@ -13,6 +13,7 @@ it, an upper bound for one who sees the wire. Every value that is sent is encode
 import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, Protocol
 
@@ -85,6 +86,26 @@ class Hypothesis(Protocol):
     def batch(self, indices: Sequence[int]) -> "Hypothesis":
         """The mean over these of its records."""
         ...
+
+
+@dataclass(frozen=True)
+class Altered:
+    """Hypothesis whose answers `alter` makes of those of another one, (replicas, dimension)."""
+
+    of: Hypothesis
+    alter: Callable[[Array], Array]
+
+    def gradient(self, x: Array) -> Array:
+        return self.alter(self.of.gradient(x))
+
+    def hessian(self, x: Array) -> Array:
+        return self.of.hessian(x)
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        return self.alter(self.of.proximal(v, step, regularizer))
+
+    def batch(self, indices: Sequence[int]) -> "Altered":
+        return replace(self, of=self.of.batch(indices))
 
 
 def replay(

@@ -221,8 +221,9 @@ class _Mistakes:
             if wanted != WANTED["model"]:
                 return of_the_wrong_type(value, wanted), wanted
             fields = list(models[0].model_fields) if len(models) == 1 else []
-            kinds, (tag, *others) = _tags(models), {tag_field(one) for one in models} or {None}
-            forms = f"{{{tag}: …}} of {', '.join(kinds)}" if len(models) > 1 and tag and not others else ""
+            tags = {tag_field(one) for one in models}
+            tag = tags.pop() if len(tags) == 1 < len(models) else None
+            forms = f"{{{tag}: …}} of {', '.join(_tags(models))}" if tag else ""
             allowed = form or forms or (f"{wanted}: {', '.join(fields)}" if fields else wanted)
             hint = _alone_in(value, models) or self._for_truth(keys, value)
             if not hint and isinstance(value, str):

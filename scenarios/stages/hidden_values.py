@@ -18,11 +18,9 @@ from scipy import special, stats
 
 from attacks.audit.accounting.intervals import boundary
 from attacks.audit.loss.comparison import Sample
-from attacks.audit.loss.secret_coins import drawn_coins
-from attacks.replay import Hypothesis, Replayed, replay
-from attacks.replay.coins import Coins, DrawnCoins, every
+from attacks.audit.loss.secret_coins import at_histories
+from attacks.replay import Hypothesis
 from netsim.arrays import Array
-from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian
 
 LISTED, DRAWN = 1024, 64
@@ -54,19 +52,11 @@ class HiddenValues:
     @classmethod
     def of(cls, copies: Sample, agent: int, rows: Hypothesis) -> Self | None:
         """None where histories release other numbers, or where the code fails, whatever it raises."""
-
-        def read(coins: Coins | DrawnCoins) -> Replayed:
-            most = copies.most_queries
-            return replay(copies.view, agent, rows, coins, copies.releases, copies.dither, most_queries=most)
-
         messages = 1 + len(copies.view.transcript.at_node(agent))
+        most = min(LISTED, max(DRAWN, _WORK // messages))
         try:
             with np.errstate(all="ignore"):
-                try:
-                    found, listed = list(every(read, min(LISTED, max(DRAWN, _WORK // messages)))), True
-                except AttackError:
-                    listed = False
-                    found = [(0.0, read(drawn_coins(k))) for k in range(DRAWN)]
+                found, listed = at_histories(copies, agent, rows, most, DRAWN)
         except Exception:  # an algorithm that fails on such data is not held to them
             return None
         made = [one.releases for _, one in found]

@@ -110,24 +110,6 @@ class Anywhere:
 
 
 # ── at δ > 0: what is not left to δ ─────────────────────────────────────────────────────────────────
-class _Counting(np.random.Generator):
-    """Noise as it is; how many numbers each draw has is put down."""
-
-    def __init__(self, source: np.random.Generator, sizes: list[int]) -> None:
-        super().__init__(source.bit_generator)
-        self._sizes = sizes
-
-    def laplace(self, *options: Any, **named: Any) -> Any:
-        return self._counted(cast(Any, super()).laplace(*options, **named))
-
-    def standard_normal(self, *options: Any, **named: Any) -> Any:
-        return self._counted(cast(Any, super()).standard_normal(*options, **named))
-
-    def _counted(self, drawn: Any) -> Any:
-        self._sizes.append(int(np.shape(drawn)[-1]))
-        return drawn
-
-
 class _Resized(np.random.Generator):
     """Laplace and Gaussian noise of other lengths, by the number of the draw and the order of its norm."""
 
@@ -159,7 +141,12 @@ class Typical:
     def counted(cls, simulation: Simulation, agent: int, delta: float) -> Self:
         """For what the agents of this simulation draw."""
         sizes = {i: list[int]() for i in range(simulation.topology.agents)}
-        through = {i: partial(_Counting, sizes=some) for i, some in sizes.items()}
+
+        def counted(_: int, __: int, drawn: Array, some: list[int]) -> Array:
+            some.append(np.shape(drawn)[-1])
+            return drawn
+
+        through = {i: partial(_Resized, resized=partial(counted, some=some)) for i, some in sizes.items()}
         own = simulation.problem.objectives[agent]
         worlds(replace(simulation, noise_through=through), agent, own, 1)(0, FIRST_CHUNK)
         return cls(delta, {i: tuple(some) for i, some in sizes.items()})

@@ -28,7 +28,7 @@ from attacks.audit.followed.path import Step, parts_at, walked
 from attacks.audit.followed.seen_coins import SeenCoins
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.verdict import Judgement, Verdict
-from attacks.replay import Hypothesis
+from attacks.replay import Altered, Hypothesis
 from attacks.replay.coins import (
     Coins,
     CopiedCoinsError,
@@ -41,7 +41,6 @@ from netsim.adversary import AdversaryView
 from netsim.arrays import Array, evenly
 from netsim.errors import AttackError, NetsimError
 from netsim.mechanisms import Gaussian, Mechanism
-from netsim.models.model import Regularizer
 from netsim.node import own_share
 from netsim.transcript.message import Kind as Channel
 from netsim.transcript.message import Message, Record, Values
@@ -216,7 +215,8 @@ def _elsewhere(one: Sample, agent: int, hypothesis: Hypothesis) -> Iterator[Answ
 
     def at(coins: Callable[[], np.random.Generator]) -> Answers:
         recording = replace(one, coins=coins).recording(agent)
-        there, near = (reading(recording, each, one.releases).asked for each in (hypothesis, _Nearby(hypothesis)))
+        both = hypothesis, Altered(hypothesis, _nearby)
+        there, near = (reading(recording, each, one.releases).asked for each in both)
         found = {place: set(answers) for place, answers in there.items()}
         _add_answers(found, {place: answers for place, answers in near.items() if place[-1] in (LEVEL, SIZE)})
         return found
@@ -230,26 +230,9 @@ def _elsewhere(one: Sample, agent: int, hypothesis: Hypothesis) -> Iterator[Answ
             yield at(partial(np.random.default_rng, seed))
 
 
-@dataclass(frozen=True)
-class _Nearby:
-    """Hypothesis each number of whose answers is another one, by at most a thousandth."""
-
-    of: Hypothesis
-
-    def gradient(self, x: Array) -> Array:
-        return self._moved(self.of.gradient(x))
-
-    def hessian(self, x: Array) -> Array:
-        return self.of.hessian(x)
-
-    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
-        return self._moved(self.of.proximal(v, step, regularizer))
-
-    def batch(self, indices: Sequence[int]) -> "_Nearby":
-        return _Nearby(self.of.batch(indices))
-
-    def _moved(self, answer: Array) -> Array:
-        return answer * (1 + _NEARBY * np.random.default_rng(0).uniform(-1.0, 1.0, answer.shape))
+def _nearby(answer: Array) -> Array:
+    """Each of its numbers another one, by at most a thousandth."""
+    return answer * (1 + _NEARBY * np.random.default_rng(0).uniform(-1.0, 1.0, answer.shape))
 
 
 def _most(one: Sample, agent: int, wanted: int, times: int = 1) -> int:

@@ -35,6 +35,7 @@ from attacks.audit.loss.wire_fields import FOLLOWED, Details, Released
 from attacks.audit.outside import unlike_itself
 from attacks.replay import (
     ULPS,
+    Altered,
     Comparison,
     Departure,
     Hypothesis,
@@ -50,7 +51,6 @@ from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.codecs import Codec, Dither
 from netsim.errors import NetsimError, PrivacyError
-from netsim.models.model import Regularizer
 from netsim.node import Computed
 from netsim.randomness import NoiseThrough
 from netsim.transcript import Record, Transcript
@@ -183,30 +183,6 @@ _BEYOND = 16
 known, one last bit."""
 
 
-@dataclass(frozen=True)
-class _Jittered:
-    """Hypothesis whose answers are moved by up to a `unit`, (replicas, dimension)."""
-
-    of: Hypothesis
-    unit: Array
-    rng: np.random.Generator
-
-    def gradient(self, x: Array) -> Array:
-        return self._moved(self.of.gradient(x))
-
-    def hessian(self, x: Array) -> Array:
-        return self.of.hessian(x)
-
-    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
-        return self._moved(self.of.proximal(v, step, regularizer))
-
-    def batch(self, indices: Sequence[int]) -> "_Jittered":
-        return replace(self, of=self.of.batch(indices))
-
-    def _moved(self, answer: Array) -> Array:
-        return answer + self.unit * self.rng.uniform(-1.0, 1.0, answer.shape)
-
-
 def _last_bit(c: Comparison) -> Array:
     """One unit in the last place of what may have been rounded, (replicas, dimension): of the largest number carried,
     or of the value itself, where the difference is so far below the former that it cannot come from it."""
@@ -230,7 +206,8 @@ def _sharpened(sample: "Sample", agent: int, other: Hypothesis, theirs: Replayed
     unit = np.min([_last_bit(c) for c in hidden], axis=0)
     changes = [np.zeros(sample.view.public.dimension) for _ in theirs.comparisons]
     for seed in range(_JITTERS):
-        jittered = _Jittered(other, unit, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        jittered = Altered(other, lambda answer, rng=rng: answer + unit * rng.uniform(-1.0, 1.0, answer.shape))
         moved = sample.replayed(agent, jittered, "the other hypothesis, moved by last bits")
         if moved.departure != theirs.departure or len(moved.comparisons) != len(theirs.comparisons):
             return theirs
@@ -312,14 +289,18 @@ class Sample:
         """Replay of the agent, all releases granted. Raises `PrivacyError` where its code fails under `which`, and
         `StalledError` where it asks without end."""
         try:
-            coins, most = self.coins(), self.most_queries
-            return replay(self.view, agent, hypothesis, coins, self.releases, self.dither, most_queries=most)
+            return self.replayed_at(agent, hypothesis, self.coins())
         except NetsimError:
             raise
         except Exception as error:
             raise PrivacyError(
                 f"agent {agent}'s code fails under {which}: {type(error).__name__}: {error}"
             ) from error
+
+    def replayed_at(self, agent: int, hypothesis: Hypothesis, coins: np.random.Generator) -> Replayed:
+        """The same at other coins; its code may raise anything."""
+        most = self.most_queries
+        return replay(self.view, agent, hypothesis, coins, self.releases, self.dither, most_queries=most)
 
     def replica(self, index: int) -> "Sample":
         """Sample of one transcript."""

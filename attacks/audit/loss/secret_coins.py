@@ -236,6 +236,18 @@ def drawn_coins(number: int) -> DrawnCoins:
     return DrawnCoins(np.random.default_rng((_DRAWN, number)))
 
 
+def at_histories(
+    one: Sample, agent: int, hypothesis: Hypothesis, most: int, drawn: int
+) -> tuple[list[tuple[float, Replayed]], bool]:
+    """Replays at every history of the agent's coins, each with ln of its probability, and that these are all; where
+    there are more than `most`, at some that are `drawn`, alike. The code may raise anything."""
+    read = partial(one.replayed_at, agent, hypothesis)
+    try:
+        return list(every(read, most)), True
+    except AttackError:
+        return [(0.0, read(drawn_coins(k))) for k in range(drawn)], False
+
+
 def _together(group: _Group, agent: int, hypothesis: Hypothesis, read: _Read) -> History:
     """All histories of a group, (histories, replicas). `_Apart` where transcripts alone are explained otherwise.
 

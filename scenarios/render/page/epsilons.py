@@ -125,10 +125,12 @@ class _Row(NamedTuple):
 def _shortened(name: str, letters: int) -> str:
     """In so many letters; where a name ends in the run that it is of, "name · run", that stays whole."""
     front, point, run = name.rpartition(" · ")
-    if point and len(name) > letters > len(run) + 10:
+    if len(name) <= letters:
+        return name
+    if point and letters > len(run) + 10:
         return f"{_shortened(front, letters - len(run) - 3)} · {run}"
     cut = textwrap.shorten(name, letters, placeholder=" …")
-    return cut if cut != " …" and (len(name) <= letters or " " in name) else name[: letters - 1] + "…"
+    return name[: letters - 1] + "…" if cut.strip() == "…" else cut
 
 
 @dataclass(frozen=True)

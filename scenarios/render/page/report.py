@@ -167,22 +167,14 @@ def _coded(text: str) -> Markup:
 
 def _whole_words(page: str) -> Markup:
     """A page on which code within a sentence is broken between its words, where those fit a line, and an ε and its
-    number nowhere: a browser breaks names of files and algorithms at their hyphens, too."""
+    number or a power of ten nowhere: a browser breaks names of files and algorithms at their hyphens, too."""
 
     def kept(found: re.Match[str]) -> str:
         words = re.sub(r"[^\s-]+-\S+|-\S+", r"<span>\g<0></span>", found[2])
         return found[0] if found[1] else f"<code>{words}</code>"
 
-    page = re.sub(r"(?<=[εδ]) ([=≥≤]) (?=[\d∞])", "\u00a0\\1\u00a0", page)
+    page = re.sub(r"(?<=[εδ]) ([=≥≤]) (?=[\d∞])| (×) (?=10[⁻⁰¹²³⁴-⁹])", "\u00a0\\g<1>\\g<2>\u00a0", page)
     return Markup(re.sub(r"(<pre[^>]*>)?<code>([^<]*)</code>", kept, page))
-
-
-_POWER = re.compile(r" × (?=10[⁻⁰¹²³⁴-⁹])")
-
-
-def _unbroken(value: object) -> object:
-    """A text in which a line ends in no number; a template's own parts and drawings as they are."""
-    return _POWER.sub("\u00a0×\u00a0", value) if type(value) is str else value
 
 
 @cache
@@ -194,7 +186,6 @@ def environment() -> Environment:
         undefined=ChainableUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_unbroken,
     )
     written = (
         show, show_epsilon, setting, plural, numbers.fixed, numbers.percent, numbers.at_least, numbers.e_to,

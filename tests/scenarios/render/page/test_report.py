@@ -754,3 +754,7 @@ def test_code_in_a_sentence_is_broken_between_words_alone():
     text = '<code>netsim witness a-b.json -o a=b</code> <pre tabindex="0"><code>netsim witness c-d</code></pre>'
     words = "netsim witness <span>a-b.json</span> <span>-o</span> a=b"
     assert _whole_words(text) == text.replace("netsim witness a-b.json -o a=b", words)
+
+
+def test_a_line_ends_in_no_number():
+    assert _whole_words("at ε = 2 × 10⁻³, 2 × 3") == "at ε\u00a0=\u00a02\u00a0×\u00a010⁻³, 2 × 3"
