@@ -551,6 +551,7 @@ def test_where_reading_histories_takes_long_their_share_is_shown(monkeypatch, as
     monkeypatch.setattr(Silent, "begin", lambda _, *stage: (begun.append(stage), steps.clear()))
     monkeypatch.setattr(Silent, "advance", lambda _, more: steps.append(more))
     monkeypatch.setattr("scenarios.build.duration.QUIET", 0.0)
+    monkeypatch.setattr("attacks.audit.loss.secret_coins._MOST_DRAWN", 64)
     scenarios.audit(Batches(asked), 1.0, "audit.search=null", trials=50, progress=False)
     assert begun[-1] == ("Batches: reading histories of private coins, in percent", 100)
     assert len(steps) > 10
