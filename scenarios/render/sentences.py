@@ -50,11 +50,18 @@ MARKS = {  # strongest finding first: (severity class, meaning)
     ),
     NOT_AUDITED: ("none", "Nothing was tested; the reason is given."),
     "not reached": ("none", "The run ended before this algorithm was audited."),
+    findings.INTERRUPTED: (
+        "none",
+        "The run ended within this algorithm's audit, before its verdict. What the audit has kept is used when it "
+        "goes on.",
+    ),
     "no claim": (
         "none",
         "No claim of the algorithm is known to netsim, so there is none to test; an audit may say what it costs.",
     ),
 }
+_UNJUDGED = ("no claim", "not reached", findings.INTERRUPTED)
+"""Statuses of an audit that stand in a verdict's place."""
 _SYMBOLS = {"bad": "✕", "open": "?", "fair": "≈", "good": "✓", "none": "–"}
 _REBUILT_SKILL = 0.999
 _ROUNDING = 1e-9
@@ -78,7 +85,7 @@ def word(entry: Entry) -> str:
     status = entry.audit_status
     if findings.verdict(entry) not in BROKEN and findings.refuted_from(entry):
         return ELSEWHERE
-    return findings.verdict(entry) or (status if status in ("no claim", "not reached") else NOT_AUDITED)
+    return findings.verdict(entry) or (status if status in _UNJUDGED else NOT_AUDITED)
 
 
 def meaning(word: str) -> str:
@@ -195,8 +202,9 @@ def missing(results: Results) -> list[str]:
             "images": attacks.images,
             "reconstructions": bool(attacks.reconstruct),
             "audit": last.audit_status == "not reached",
+            "the rest of the audit": last.audit_status == findings.INTERRUPTED,
         }
-        absent = [part for part, due in wanted.items() if due and getattr(last, part) is None]
+        absent = [part for part, due in wanted.items() if due and getattr(last, part, None) is None]
         if (early := stopped_early(last)) is not None:
             absent.insert(0, f"the rest of the run, which {early[8:-1]}")
         if absent:
@@ -209,7 +217,8 @@ def _missing_of_variant(variant: VariantResult, every: Sequence[str]) -> list[st
         return [f"{variant.name}: {_NOT_BEGUN}"]
     if variant.status != "interrupted":
         return []
-    lines = [f"{one.name}: audit" for one in variant.algorithms if one.audit_status == "not reached"]
+    left = {"not reached": "audit", findings.INTERRUPTED: "the rest of the audit"}
+    lines = [f"{one.name}: {left[one.audit_status]}" for one in variant.algorithms if one.audit_status in left]
     return [f"{variant.name}: {line}" for line in (*lines, *_not_begun(every, variant.algorithms))]
 
 
@@ -433,7 +442,7 @@ def views(found: Views | None, by_exact_loss: bool = False) -> list[str]:
         return [f"No views: {found.refused}"]
     refuted = [one for one in found.views if one.refuted]
     if not refuted:
-        weak = "" if found.powered else " So few trials could not have refuted it for a single one."
+        weak = "" if found.powered else " So few transcripts could not have refuted it for a single one."
         return [f"The claim is refuted for none of {len(found.views)} views.{weak} {view_strength(by_exact_loss)}"]
     smallest = sorted((one for one in refuted if one.name in found.smallest), key=lambda one: -one.log_e)
     lines = [

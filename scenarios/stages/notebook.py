@@ -197,7 +197,7 @@ def audit_own(
         if long:
             shown.say("Only chance ends it." if math.isnan(seconds) else f"About {duration(seconds)} on one core.")
         pair, search = audited_pair(experiment, subject, stated, activations, shown)
-        shown.begin(f"{name}: auditing", 2 * spec.trials)
+        shown.begin(f"{name}: auditing", spec.trials)
         options_ = AuditOptions(scenario, subject, pair, stated)
         found = decided(options_, None, shown, jobs)
         judge = Judge(experiment, Path(), shown, jobs, lambda _: None)  # of which only what writes nothing is called

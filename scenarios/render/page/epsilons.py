@@ -47,7 +47,7 @@ _KEY = (
           ({"color": BLUE, "linewidth": 6, "alpha": 0.4}, {"color": BLUE, "marker": "o", "linestyle": "none"})),
     Entry("audited: at least this, proven by a game",
           ({"color": ORANGE, "linewidth": 2, "marker": "s", "markersize": 7.5},)),
-    Entry("the most that so many trials can prove",
+    Entry("the most that so many transcripts can prove",
           ({"color": INK, "linewidth": 1, "alpha": 0.6, "linestyle": (0, (1, 2)), "marker": "|", "markersize": 8},)),
     Entry("above the claim: ε proven here contradicts it",
           ({"color": VERMILLION, "linewidth": 11, "alpha": 0.16},)),
