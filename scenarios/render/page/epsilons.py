@@ -38,7 +38,6 @@ _LANES = ("claimed", "exact", "audited")
 _BLOCK = 4.7  # lanes an algorithm takes, its name among them
 _LANE = 20  # pixels
 _SIZE = 11.5  # of a number beside its mark
-_NEAR = 24  # pixels from a mark within which a number is read as its own
 _WIDE, _NARROW = 860, 370  # pixels: drawn for a desk, and for a phone
 _KEY = (
     Entry("claimed: the paper's formula, or the author's", ({"color": INK, "marker": "|", "linestyle": "none"},
@@ -221,8 +220,8 @@ class _Painter:
         return start, start + width
 
     def _room(self, starts: Sequence[float], width: float, mark: tuple[float, float]) -> tuple[float, bool]:
-        """A place for a text so wide inside the picture and near its own `mark`, off it and off the line of the claim
-        if it can be: the first or the second of `starts`, else the nearest; and whether it is off the line."""
+        """A place for a text so wide inside the picture, off its own `mark` and off the line of the claim if it can
+        be: the first or the second of `starts`, else the nearest to the mark; and whether it is off the line."""
         (left, last), claim = self.plot.get_xlim(), self.scale.at(self.row.claimed)
         first = left + 6 * self.pixel  # apart from the name of the lane
         gap, tries = 3 * self.pixel, [*starts, mark[1] + 3 * self.pixel, mark[0] - 3 * self.pixel - width]
@@ -233,7 +232,7 @@ class _Painter:
             away = [max(mark[0] - s - width, s - mark[1]) for s in free]
             if beside := [s for s in free if s in starts[:2]]:
                 return beside[0], taken != (mark,)
-            if free and not min(away) > _NEAR * self.pixel:
+            if free:
                 return free[int(np.argmin(away))], taken != (mark,)
         anywhere = [min(max(start, first), last - width) for start in starts if math.isfinite(start)]
         return (inside or anywhere)[0], False

@@ -138,12 +138,10 @@ def test_an_arrow_to_infinity_leaves_out_its_own_number(claimed, audited, lower,
     spread(
         [0.5, 0.8, 1.0, 1.3, 3.643, 5.0],
         [0.0, 0.118, 0.884, 1.06, 5.3],
-        [(0.257, 0.271), (0.76, 3.41), (1.23, math.inf), (5.1, 5.2)],
+        [(0.257, 0.271), (0.7223, 0.7416), (0.76, 3.41), (1.23, math.inf), (5.1, 5.2)],
     ),
 )
-def test_a_number_is_beside_its_mark_and_covers_the_line_of_the_claim_only_where_there_is_no_other_room(
-    claimed, audited, interval
-):
+def test_a_number_is_beside_its_mark_and_covers_no_line_of_the_claim(claimed, audited, interval):
     lower, upper = interval
     exact = {"lower": lower, "estimate": lower, "upper": upper}
     numbers = {"epsilon_exact": exact, "epsilon_audited": audited, "epsilon_claimed": claimed}
@@ -152,7 +150,7 @@ def test_a_number_is_beside_its_mark_and_covers_the_line_of_the_claim_only_where
         for text in axes.texts:
             box = text.get_window_extent()
             if text.get_position()[1] in (2, 3) and text.get_text():
-                assert not box.x0 < at < box.x1 or text.get_bbox_patch() is not None, text.get_text()
+                assert not box.x0 < at < box.x1, text.get_text()
                 lane = text.get_position()[1]
                 for mark in axes.lines:  # its own dot or square
                     if mark.get_marker() in ("o", "s") and list(mark.get_ydata()) == [lane]:
@@ -161,8 +159,10 @@ def test_a_number_is_beside_its_mark_and_covers_the_line_of_the_claim_only_where
                         if math.isfinite(upper) or lane == 3:
                             ends = [axes.transData.transform((math.log10(one), 0))[0] for one in (lower, upper)]
                             low, high = (dot, dot) if lane == 3 else (min(dot, *ends), max(dot, *ends))
-                            assert max(low - box.x1, box.x0 - high) < (90 if lane == 3 else 60), (
-                                "beside its own dot or square"
+                            behind = min(abs(box.x0 - at), abs(box.x1 - at)) < 30
+                            away = max(low - box.x1, box.x0 - high)
+                            assert away < (90 if lane == 3 else 60) or (behind and away < 150), (
+                                "beside its own dot or square, or where there is no room just behind the line"
                             )
                 assert axes.bbox.x0 + 3 <= box.x0 < box.x1 <= axes.bbox.x1 + 1, text.get_text()
 
