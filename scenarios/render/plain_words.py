@@ -17,6 +17,7 @@ from scenarios.results.audit import AuditRefused, AuditResult, change_option
 from scenarios.results.findings import Entry
 from scenarios.results.numbers import at_least, exact, show, show_epsilon
 from scenarios.results.tree import AlgorithmResult, Results
+from scenarios.results.views import ViewPrices
 from scenarios.schema.algorithms import MONITOR_DELTA
 
 EPSILONS = {
@@ -177,9 +178,22 @@ def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = 
     if audit.verdict in ("consistent", "underpowered"):
         found += _as_made(audit) if own else []
         found += _harder(results, entry, audit)
+    if word(entry) == ELSEWHERE:
+        found.append(_where_refuted(results, entry))
     others = _elsewhere(results, audit) if audit.verdict not in BROKEN else []
     found += [one for one in others if own or _decides(one, audit)]
     return sorted(found, key=lambda one: not _decides(one, audit)) if audit.verdict == "underpowered" else found
+
+
+def _where_refuted(results: Results, entry: AlgorithmResult) -> _Step:
+    """Where to see that a claim does not hold which holds at the agent's door."""
+    pairs = entry.prices.pairs if isinstance(entry.prices, ViewPrices) else None
+    verb, _, what = results.command.partition(" run ")
+    if pairs is not None and pairs.refuted and verb == "netsim" and "--variant" not in what:
+        _, listener = pairs.refuted[0]
+        command = f"netsim views {what} --algorithm {entry.slug} --listener {listener}"
+        return _Step(f"See what agent {listener} learns of every other agent", command)
+    return _Step("See in the section “The exact ε of every view” of the page who learns more than is claimed")
 
 
 def _decides(step: _Step, audit: AuditResult) -> bool:

@@ -277,7 +277,8 @@ def ran(results: Results, entry: AlgorithmResult) -> list[str]:
 
 def seen(entry: AlgorithmResult) -> list[str]:
     """What other listeners learn: exact prices of views, and games from there."""
-    return [*prices(entry.prices), *views(entry.views, findings.exact_loss_refutes(entry))]
+    told = bool(elsewhere(entry))  # with the verdict
+    return [*prices(entry.prices, judged=not told), *views(entry.views, findings.exact_loss_refutes(entry))]
 
 
 def rests_on(audit: AuditResult) -> tuple[str, ...]:
@@ -346,13 +347,14 @@ def moment(found: OverTime, k: int, within: str = "{}") -> str:
     return within.format(f"{found.unit.removesuffix('s')} {k:,}")
 
 
-def prices(found: Prices | None) -> list[str]:
-    """Exact ε of the costliest view of each kind, what breaks its claim, and of pairs by their distance."""
+def prices(found: Prices | None, *, judged: bool = True) -> list[str]:
+    """Exact ε of the costliest view of each kind, what breaks its claim, and of pairs by their distance; `judged`:
+    and whether what is claimed of pairs holds."""
     if found is None:
         return []
     if not isinstance(found, ViewPrices):
         return [f"No exact ε of views: {found.refused}."]
-    return _costliest(found) + ([found.unpriced_code] if found.unpriced_code else []) + searched(found)
+    return _costliest(found) + ([found.unpriced_code] if found.unpriced_code else []) + searched(found, judged=judged)
 
 
 def _costliest(found: ViewPrices) -> list[str]:
@@ -370,8 +372,8 @@ def _costliest(found: ViewPrices) -> list[str]:
     return lines
 
 
-def searched(found: ViewPrices) -> list[str]:
-    """The search for a coalition, what breaks its claim, and pairs by their distance."""
+def searched(found: ViewPrices, *, judged: bool = True) -> list[str]:
+    """The search for a coalition, what breaks its claim, and pairs by their distance; `judged`: and their verdict."""
     lines: list[str] = []
     if found.coalition is not None:
         tried = f"{found.coalition.tried:,} coalitions of {found.coalition.size}"
@@ -382,7 +384,7 @@ def searched(found: ViewPrices) -> list[str]:
         f"{one.verdict.capitalize()} at {one.taps}: {one.reason}" for one in broken[:_MOST_VIEWS] if one.verdict
     ]
     lines += [f"and at {len(broken) - _MOST_VIEWS} more views"] if len(broken) > _MOST_VIEWS else []
-    return lines + ([] if found.pairs is None else _pairs(found.pairs))
+    return lines + ([] if found.pairs is None else _pairs(found.pairs, judged=judged))
 
 
 def by_hops(found: ViewPrices.PairPrices) -> list[tuple[int, list[tuple[float, float]]]]:
@@ -396,14 +398,14 @@ def by_hops(found: ViewPrices.PairPrices) -> list[tuple[int, list[tuple[float, f
     return [(hop, sorted(some, key=lambda ends: ends[1])) for hop, some in sorted(groups.items())]
 
 
-def _pairs(found: ViewPrices.PairPrices) -> list[str]:
+def _pairs(found: ViewPrices.PairPrices, *, judged: bool) -> list[str]:
     groups = by_hops(found)
     if not groups:
         return ["No pair of agents has an exact ε over all pairs of adjacent data sets."]
     parts = [f"{between(some[-1])} at {hop} hop{'s' * (hop != 1)}" for hop, some in groups[:_MOST_HOPS]]
     count = sum(len(some) for _, some in groups)
     lines = [f"The largest ε of {count:,} ordered pairs of a victim and a listener, by distance: {', '.join(parts)}."]
-    if found.verdict is not None:
+    if judged and found.verdict is not None:
         clearest = _clearest(found)
         refuted = f" for {len(found.refuted):,} of them; most clearly, {clearest}" if clearest else ""
         lines.append(f"What is claimed of pairs is {found.verdict}{refuted}.")

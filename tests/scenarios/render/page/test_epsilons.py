@@ -10,9 +10,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from scenarios.render.page.charts import charts
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons, loss_charts
+from scenarios.render.page.plan import by_distance
 from scenarios.render.sentences import Finding
 from scenarios.results.audit import AuditResult
 from scenarios.results.tree import AlgorithmResult
+from scenarios.results.views import ViewPrices
 from tests.scenarios.filled import filled
 
 
@@ -34,6 +36,32 @@ def test_ticks_stand_at_whole_rounds(rounds):
         ticks = texts[: texts.index("rounds")]
         assert len(ticks) >= 2
         assert all(tick.replace(",", "").isdigit() for tick in ticks)
+
+
+@pytest.mark.parametrize("exceeds", [None, {"exact": 0.3, "claimed": 0.2}])
+def test_the_key_over_time_has_what_is_drawn(exceeds):
+    at = [1, 2, 3]
+    time = {
+        "unit": "rounds",
+        "vacuous_above": 20,
+        "claimed": {"count": at, "epsilon": [0.1, 0.2, 0.4]},
+        "exact": {"count": at, "estimate": [0.1, 0.3, 0.4], "lower": [0.1, 0.3, 0.4]},
+        "exceeds": exceeds,
+        "exceeds_from": exceeds and 2,
+    }
+    parts = {"name": "one", "over_time": time, "audit": filled(AuditResult, {})}
+    chart = loss_charts(Finding(filled(AlgorithmResult, parts)), "x")[0]
+    assert ("the claim is first exceeded" in [one.label for one in chart.key]) is (exceeds is not None)
+
+
+def test_the_key_of_claims_of_pairs_has_the_stroke_that_is_drawn():
+    ends = ((math.nan, 0.5), (0.5, math.nan))
+    found = filled(ViewPrices.PairPrices, {"lower": ends, "upper": ends, "claimed": ends, "hops": ((0, 1), (1, 0))})
+    chart = by_distance(found, "x")
+    (axes,) = chart.drawing.figure.axes
+    assert {line.get_marker() for line in axes.lines} == {"o", "_"}
+    assert [one.lines[0]["marker"] for one in chart.key] == ["o", "_"]
+    assert "M-1 0h2" in chart.key[1].swatch
 
 
 @pytest.mark.parametrize(("bare", "shown"), [((), 0), ((2,), 1), ((2, 3), 2)])
