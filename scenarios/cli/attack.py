@@ -23,6 +23,7 @@ from scenarios.cli.options import (
     given,
     of_run,
     of_variant,
+    once,
     refuse,
 )
 from scenarios.render import terminal
@@ -102,7 +103,8 @@ def _attack(
         ),
     ] = None,
     option: Annotated[
-        list[str] | None, given("-o", "--option", metavar="FIELD=VALUE", help="Set a field of a scenario.")
+        list[str] | None,
+        given("-o", "--option", metavar="FIELD=VALUE", help="Set a field of a scenario.", callback=once),
     ] = None,
     variant: Annotated[str | None, of_variant(help="Attack only this variant of a folder.")] = None,
     out: Annotated[Path | None, given(help="Where to write. Default: beside the transcript.")] = None,
