@@ -23,7 +23,7 @@ from attacks.inference import infer
 from attacks.probe import Field, recorded
 from attacks.replay import Hypothesis
 from netsim.adversary import Adversary
-from netsim.arrays import Array
+from netsim.arrays import Array, strictly
 from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.errors import AttackError, NetsimError, PrivacyError, ScenarioError
 from netsim.settings import Recording
@@ -38,6 +38,7 @@ from scenarios.results.numbers import plural
 from scenarios.results.over_time import over_time
 from scenarios.results.tree import AlgorithmResult, dumps
 from scenarios.results.views import Combination, Prices, ViewPrices, Views, ViewsResult
+from scenarios.schema.own_code import add_place
 from scenarios.schema.scenario import ViewsSpec
 from scenarios.stages import witness as witnesses
 from scenarios.stages.secret_pair import audited_pair
@@ -75,7 +76,7 @@ class Judge:
         write_text(audit_file(self.folder, entry.slug), dumps(entry.audit))
         return self.looked(entry, options)
 
-    @np.errstate(over="ignore", invalid="ignore")  # a diverging run is a result
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # a diverging run is a result
     def decide(
         self, entry: AlgorithmResult, subject: Subject, activations: int
     ) -> tuple[AlgorithmResult, AuditOptions | None]:
@@ -247,12 +248,25 @@ def _diverged(simulation: Simulation, pair: Pair | None) -> str | None:
                     grown = f"the run diverges: {place} as large as {largest:.2g}. {remedy}"
                 continue
             what = "of the order of 10¹⁵⁴ or above" if np.all(np.isfinite(value)) else "not finite"
-            if np.any(np.isnan(value)) and largest < _GROWN:
-                return (
-                    f"the code makes NaN: {place} {what}, and nothing before it is above {largest:.2g}: look for 0/0"
-                )
+            none = not np.all(np.isfinite(value))
+            if none and largest < _GROWN:
+                made = "NaN" if np.any(np.isnan(value)) else "∞"
+                before = f"and nothing before it is above {largest:.2g}"
+                return f"the code makes {made}: {place} {what}, {before}. {_none_made_at(simulation, pair.agent)}"
             return f"the run diverges: {place} {what}. {remedy}"
     return grown or _estimates_diverged(simulation)
+
+
+def _none_made_at(simulation: Simulation, agent: int) -> str:
+    """The first line of somebody's own code that makes ∞ or NaN of finite numbers; where none does by NumPy's
+    account, what to look for."""
+    try:
+        with strictly():
+            worlds(simulation, agent, simulation.problem.objectives[agent], 1)(0, FIRST_CHUNK)
+    except (FloatingPointError, NetsimError) as error:
+        if place := add_place(error).removeprefix("In your code: "):
+            return f"It comes of {place}"
+    return "Look for a division by zero, or the logarithm of 0"
 
 
 def _estimates_diverged(simulation: Simulation) -> str | None:
