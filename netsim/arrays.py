@@ -4,9 +4,11 @@ Arrays are float64 of shape (replicas, dimension) unless a docstring says otherw
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import SequenceMatcher
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +21,25 @@ Mask: TypeAlias = NDArray[np.bool_]
 """Which replicas, or which coordinates."""
 
 Kept = TypeVar("Kept", covariant=True)
+
+
+_UNTOLD: ContextVar[bool] = ContextVar("numbers that are none pass in silence", default=True)
+
+
+def diverging() -> np.errstate:
+    """Within, NumPy says nothing of ∞ and NaN: a run that diverges is a result. Unless it is within `strictly`."""
+    of_none: Literal["ignore", "raise"] = "ignore" if _UNTOLD.get() else "raise"
+    return np.errstate(over="ignore", divide=of_none, invalid=of_none)
+
+
+@contextmanager
+def strictly() -> Generator[None]:
+    """Within, a division by zero in a run, and what makes NaN, is a `FloatingPointError` at its line."""
+    token = _UNTOLD.set(False)
+    try:
+        yield
+    finally:
+        _UNTOLD.reset(token)
 
 
 class PerAgent(Sequence[Kept]):

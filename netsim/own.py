@@ -356,7 +356,7 @@ def _unsuited(node: Node, name: str, given: Sequence[tuple[inspect.Parameter, ob
             return f"{one.name} {problem}; allowed: {error.allowed}"
         shape = node.replicas, node.dimension
         if isinstance(value, np.ndarray) and value.shape != shape:  # pyright: ignore[reportUnknownMemberType]
-            return f"(replicas, dimension) = {shape}"
+            return f"expected is shape (replicas, dimension) = {shape}"
     return ""
 
 

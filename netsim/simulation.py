@@ -16,7 +16,7 @@ from netsim.adversary import Adversary, AdversaryView, InsiderState, PublicKnowl
 from netsim.algorithms import Algorithm, Setting
 from netsim.algorithms.algorithm import Stopping
 from netsim.arguments import check_types, expect, named
-from netsim.arrays import Array, PerAgent, unknown
+from netsim.arrays import Array, PerAgent, diverging, unknown
 from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.clock import VirtualEnvironment, VirtualLoop
 from netsim.codecs import Codec, Dither
@@ -383,7 +383,7 @@ class _Execution:
         """`run`; what `unawaited` holds back is to be forgotten where an error says it."""
         interrupted = False
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
+            with diverging():
                 clock.run(self._agents(), loop=self.loop)
         except KeyboardInterrupt:
             interrupted = True

@@ -30,7 +30,7 @@ from attacks.audit.loss.release_cost import PURE, UNBOUNDED, laws_with_cost
 from attacks.estimates import GradientEstimate
 from attacks.replay import Hypothesis, replay
 from netsim.adversary import AdversaryView
-from netsim.arrays import Array, evenly
+from netsim.arrays import Array, diverging, evenly
 from netsim.claims import Adjacency, Norm, length
 from netsim.errors import PrivacyError, StalledError
 from netsim.interrupts import stopped_once
@@ -97,7 +97,7 @@ def spread(work: Callable[..., _T], tasks: Sequence[tuple[Any, ...]], jobs: int)
 
 
 def _quietly(work: Callable[..., _T], *task: Any) -> _T:
-    with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
+    with diverging():
         return work(*task)
 
 

@@ -271,7 +271,7 @@ def _measured(lower: float | None, upper: float | None, audited: GameResult | No
         parts.append(
             f"The game proves ε ≥ {show(audited.epsilon_audited, 4)} at {audited.confidence:.{digits}g} "
             "confidence with "
-            f"{audited.trials} trials, which could prove {show(audited.ceiling, 4)} at most."
+            f"{audited.trials} guesses, which could prove {show(audited.ceiling, 4)} at most."
         )
         if upper is not None and audited.epsilon_audited > upper:
             parts.append("The game exceeds the exact ε: they looked at different pairs, or one of them is wrong.")

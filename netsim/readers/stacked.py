@@ -23,7 +23,7 @@ import numpy as np
 
 from netsim.adversary import Adversary, InsiderState, Query, Tap
 from netsim.algorithms import Algorithm
-from netsim.arrays import Array, PerAgent
+from netsim.arrays import Array, PerAgent, diverging
 from netsim.codecs import Codec, Dither, Encoder
 from netsim.errors import NetsimError, StalledError, not_an_exit
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
@@ -616,7 +616,7 @@ def run_stacked(simulation: _Setup) -> _StackedRun:
     node, interrupted = _StackedNode(simulation), False
     program = simulation.algorithm.run(node)  # type: ignore[arg-type]
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
+        with diverging():
             program.send(None)
         raise NotStackableError("the algorithm waits for something besides its node")
     except StopIteration:

@@ -288,6 +288,20 @@ class InPercent:
             self.progress.advance(more)
 
 
+@dataclass
+class OfEachWorld:
+    """Receiver of counts of transcripts, of one world and of the other in turn: a stage counts those of each."""
+
+    progress: Progress
+    _of_both: int = 0
+
+    def __call__(self, transcripts: int) -> None:
+        before = self._of_both // 2
+        self._of_both += transcripts
+        if more := self._of_both // 2 - before:
+            self.progress.advance(more)
+
+
 @contextmanager
 def attended(progress: Progress, algorithm: Algorithm) -> Generator[Callable[[Running], None]]:
     """Within, it is said of a run in which no agent ever closes a round what it has sent, of one that goes on beyond

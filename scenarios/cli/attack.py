@@ -23,6 +23,7 @@ from scenarios.cli.options import (
     given,
     of_run,
     of_variant,
+    once,
     refuse,
 )
 from scenarios.render import terminal
@@ -102,7 +103,8 @@ def _attack(
         ),
     ] = None,
     option: Annotated[
-        list[str] | None, given("-o", "--option", metavar="FIELD=VALUE", help="Set a field of a scenario.")
+        list[str] | None,
+        given("-o", "--option", metavar="FIELD=VALUE", help="Set a field of a scenario.", callback=once),
     ] = None,
     variant: Annotated[str | None, of_variant(help="Attack only this variant of a folder.")] = None,
     out: Annotated[Path | None, given(help="Where to write. Default: beside the transcript.")] = None,
@@ -489,7 +491,7 @@ def _print(
     found: "ViewPrices", subject: "Subject", listener: int | None, *, pure: bool, needed: Sequence[str]
 ) -> None:
     from scenarios.render.sentences import by_hops, searched
-    from scenarios.results.numbers import between, show
+    from scenarios.results.numbers import between, show, show_epsilon
 
     pairs, name = found.pairs, subject.spec.name
     assert pairs is not None
@@ -531,10 +533,15 @@ def _print(
         terminal.line(text)
     if listener is not None:
         terminal.line(f"What agent {listener} learns, by distance:")
-        table = Table("hops", "agent: ε", box=None, padding=(0, 2))
+        claimed = pairs.claimed or ()
+        broken = {u: f" (> {show_epsilon(claimed[u][v])})" for u, v in pairs.refuted if v == listener}
+        table = Table("hops", f"agent: ε{' (> what is claimed)' * bool(broken)}", box=None, padding=(0, 2))
         for hops in sorted(set(pairs.hops[listener]) - {0}):
             there = [u for u in range(n) if pairs.hops[listener][u] == hops]
-            ends = (f"{u}: {between((pairs.lower[u][listener], pairs.upper[u][listener]))}" for u in there)
+            ends = (
+                f"{u}: {between((pairs.lower[u][listener], pairs.upper[u][listener]))}{broken.get(u, '')}"
+                for u in there
+            )
             table.add_row(str(hops), "   ".join(ends))
         terminal.console.print(table)
     for text in ("It rests on:", *(f"• {one}" for one in found.conditions)):

@@ -23,6 +23,7 @@ from scenarios.cli.options import (
     given,
     of_run,
     of_variant,
+    once,
     processes,
     refuse,
     repeated,
@@ -62,6 +63,7 @@ def _audit(
             help="For an algorithm of your own: a parameter (-o rounds=20) or a field of the scenario "
             "(-o topology=complete -o agents=8 -o data=digits -o links.loss=0.1). For a scenario: a field. "
             "Repeatable.",
+            callback=once,
         ),
     ] = None,
     epsilon: Annotated[

@@ -4,6 +4,7 @@ the JSON Schemas of its files."""
 import importlib
 import inspect
 import json
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
@@ -181,7 +182,7 @@ def _scenario(name: str, resolved: bool, settings: list[str]) -> str:
     from scenarios.schema.load import MARK, load_scenario, schema_line, with_schema_line
 
     if resolved or settings:
-        note = f"# {name}{''.join(f' -o {one}' for one in settings)}, with every default.\n"
+        note = f"# {name}{''.join(f' -o {shlex.quote(one)}' for one in settings)}, with every default.\n"
         return schema_line() + note + dump(load_scenario(name, settings).scenario, full=True)
     if name in library():
         text, names = library()[name], variant_names(plain_tree(name))

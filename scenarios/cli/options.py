@@ -489,6 +489,23 @@ Algorithm = Annotated[
         help="The kind of the algorithm. Default: private_gradient_descent.",
     ),
 ]
+
+
+def once(settings: list[str] | None) -> list[str] | None:
+    """Settings, none of which is of a field that another one sets to something else."""
+    if not settings:
+        return settings
+    from scenarios.files.document import keys_of  # needs a parser of YAML, which takes its time to load
+
+    found: dict[tuple[int | str, ...], str] = {}
+    for path, equals, value in (one.partition("=") for one in settings):
+        before = found.setdefault(tuple(keys_of(path)), value.strip())
+        if equals and before != value.strip():
+            why = f"set twice, before to {before!r}"
+            raise ScenarioError(f"-o {path.strip()}", value.strip(), why, "one -o for each field")
+    return settings
+
+
 Settings = Annotated[
     list[str] | None,
     given(
@@ -497,6 +514,7 @@ Settings = Annotated[
         metavar="FIELD=VALUE",
         help="Set a field of the scenario: -o links.loss=0.2 -o algorithms[0].rounds=50; repeatable.",
         autocompletion=_settings,
+        callback=once,
     ),
 ]
 Variant = Annotated[str | None, of_variant(help="Run only this variant of the scenario.")]

@@ -17,6 +17,7 @@ from scenarios.results.audit import AuditRefused, AuditResult, change_option
 from scenarios.results.findings import Entry
 from scenarios.results.numbers import at_least, exact, show, show_epsilon
 from scenarios.results.tree import AlgorithmResult, Results
+from scenarios.results.views import ViewPrices
 from scenarios.schema.algorithms import MONITOR_DELTA
 
 EPSILONS = {
@@ -61,9 +62,16 @@ def says(entry: Entry) -> str:
         "undefined": "there is no number to test: the formula's own conditions fail",
         "no claim": "no ε is claimed, so there is none to test",
         "not reached": "the run ended before this audit",
+        findings.INTERRUPTED: f"this audit was interrupted{_kept(entry)}",
     }
     nothing = "nothing was tested" if claimed is None else f"{claim} was not tested"
     return f"{findings.capitalized(words.get(word(entry), nothing))}."
+
+
+def _kept(entry: Entry) -> str:
+    """How far an interrupted audit was, behind a colon; "" where nothing of it is known to be kept."""
+    begun = entry.audit_begun if isinstance(entry, AlgorithmResult) else None
+    return "" if begun is None else f": {begun.kept}"
 
 
 def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
@@ -71,7 +79,7 @@ def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
     if not isinstance(audit := entry.audit, AuditResult):
         claimed = findings.claimed(entry)
         return [] if claimed is None else [("ε claimed", show_epsilon(claimed), EPSILONS["ε claimed"])]
-    claim, game, ends = audit.claim, audit.white_box, audit.epsilon_exact
+    claim, ends = audit.claim, audit.epsilon_exact
     by = "nothing is claimed"
     if audit.epsilon_claimed is not None:
         by = f"promised{f' ({claim.source})' * bool(claim.source)}, at δ = {show(claim.delta)}"
@@ -79,7 +87,7 @@ def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
     found = "computed: what the two data sets below really lose"
     if ends.known and math.isinf(ends.upper) and math.isfinite(ends.lower):
         found += " (∞: no upper end is proven)"
-    guesses = f"measured: what {game.trials:,} guesses of which data set it was prove"
+    guesses = f"measured: what guessing which data set it was proves, from {audit.trials:,} transcripts of each"
     return [
         ("ε claimed", show_epsilon(audit.epsilon_claimed), by),
         ("ε exact", exact(ends), found),
@@ -106,7 +114,7 @@ def pair(audit: AuditResult) -> list[tuple[str, str]]:
 def why(results: Results, entry: AlgorithmResult) -> str:
     """The reason of the verdict, without the numbers that stand beside it; empty where `says` has it."""
     audit = entry.audit
-    if audit is None and entry.audit_status == "not reached":
+    if audit is None and entry.audit_status in ("not reached", findings.INTERRUPTED):
         return ""
     if not isinstance(audit, AuditResult):
         return findings.capitalized(findings.sentence(entry).removeprefix("Not audited: "))
@@ -123,7 +131,7 @@ def why(results: Results, entry: AlgorithmResult) -> str:
     if over is not None and over.exceeds_from is not None and audit.verdict == "refuted":
         parts.append(f"It is exceeded {moment(over, over.exceeds_from, 'from {} on')}.")
     if audit.sequential_test.stopped and spec is not None:
-        parts.append(f"The audit ended after {audit.trials:,} of {spec.trials:,} transcripts: refuted.")
+        parts.append(f"The audit ended after {audit.trials:,} of {spec.trials:,} transcripts of each world: refuted.")
     parts += [audit.no_witness.sentence] if audit.no_witness else []
     parts += [audit.besides] if audit.besides else []
     return " ".join(parts)
@@ -170,9 +178,22 @@ def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = 
     if audit.verdict in ("consistent", "underpowered"):
         found += _as_made(audit) if own else []
         found += _harder(results, entry, audit)
+    if word(entry) == ELSEWHERE:
+        found.append(_where_refuted(results, entry))
     others = _elsewhere(results, audit) if audit.verdict not in BROKEN else []
     found += [one for one in others if own or _decides(one, audit)]
     return sorted(found, key=lambda one: not _decides(one, audit)) if audit.verdict == "underpowered" else found
+
+
+def _where_refuted(results: Results, entry: AlgorithmResult) -> _Step:
+    """Where to see that a claim does not hold which holds at the agent's door."""
+    pairs = entry.prices.pairs if isinstance(entry.prices, ViewPrices) else None
+    verb, _, what = results.command.partition(" run ")
+    if pairs is not None and pairs.refuted and verb == "netsim" and "--variant" not in what:
+        _, listener = pairs.refuted[0]
+        command = f"netsim views {what} --algorithm {entry.slug} --listener {listener}"
+        return _Step(f"See what agent {listener} learns of every other agent", command)
+    return _Step("See in the section “The exact ε of every view” of the page who learns more than is claimed")
 
 
 def _decides(step: _Step, audit: AuditResult) -> bool:

@@ -50,11 +50,18 @@ MARKS = {  # strongest finding first: (severity class, meaning)
     ),
     NOT_AUDITED: ("none", "Nothing was tested; the reason is given."),
     "not reached": ("none", "The run ended before this algorithm was audited."),
+    findings.INTERRUPTED: (
+        "none",
+        "The run ended within this algorithm's audit, before its verdict. What the audit has kept is used when it "
+        "goes on.",
+    ),
     "no claim": (
         "none",
         "No claim of the algorithm is known to netsim, so there is none to test; an audit may say what it costs.",
     ),
 }
+_UNJUDGED = ("no claim", "not reached", findings.INTERRUPTED)
+"""Statuses of an audit that stand in a verdict's place."""
 _SYMBOLS = {"bad": "✕", "open": "?", "fair": "≈", "good": "✓", "none": "–"}
 _REBUILT_SKILL = 0.999
 _ROUNDING = 1e-9
@@ -78,7 +85,7 @@ def word(entry: Entry) -> str:
     status = entry.audit_status
     if findings.verdict(entry) not in BROKEN and findings.refuted_from(entry):
         return ELSEWHERE
-    return findings.verdict(entry) or (status if status in ("no claim", "not reached") else NOT_AUDITED)
+    return findings.verdict(entry) or (status if status in _UNJUDGED else NOT_AUDITED)
 
 
 def meaning(word: str) -> str:
@@ -195,8 +202,9 @@ def missing(results: Results) -> list[str]:
             "images": attacks.images,
             "reconstructions": bool(attacks.reconstruct),
             "audit": last.audit_status == "not reached",
+            "the rest of the audit": last.audit_status == findings.INTERRUPTED,
         }
-        absent = [part for part, due in wanted.items() if due and getattr(last, part) is None]
+        absent = [part for part, due in wanted.items() if due and getattr(last, part, None) is None]
         if (early := stopped_early(last)) is not None:
             absent.insert(0, f"the rest of the run, which {early[8:-1]}")
         if absent:
@@ -209,7 +217,8 @@ def _missing_of_variant(variant: VariantResult, every: Sequence[str]) -> list[st
         return [f"{variant.name}: {_NOT_BEGUN}"]
     if variant.status != "interrupted":
         return []
-    lines = [f"{one.name}: audit" for one in variant.algorithms if one.audit_status == "not reached"]
+    left = {"not reached": "audit", findings.INTERRUPTED: "the rest of the audit"}
+    lines = [f"{one.name}: {left[one.audit_status]}" for one in variant.algorithms if one.audit_status in left]
     return [f"{variant.name}: {line}" for line in (*lines, *_not_begun(every, variant.algorithms))]
 
 
@@ -268,7 +277,8 @@ def ran(results: Results, entry: AlgorithmResult) -> list[str]:
 
 def seen(entry: AlgorithmResult) -> list[str]:
     """What other listeners learn: exact prices of views, and games from there."""
-    return [*prices(entry.prices), *views(entry.views, findings.exact_loss_refutes(entry))]
+    told = bool(elsewhere(entry))  # with the verdict
+    return [*prices(entry.prices, judged=not told), *views(entry.views, findings.exact_loss_refutes(entry))]
 
 
 def rests_on(audit: AuditResult) -> tuple[str, ...]:
@@ -337,13 +347,14 @@ def moment(found: OverTime, k: int, within: str = "{}") -> str:
     return within.format(f"{found.unit.removesuffix('s')} {k:,}")
 
 
-def prices(found: Prices | None) -> list[str]:
-    """Exact ε of the costliest view of each kind, what breaks its claim, and of pairs by their distance."""
+def prices(found: Prices | None, *, judged: bool = True) -> list[str]:
+    """Exact ε of the costliest view of each kind, what breaks its claim, and of pairs by their distance; `judged`:
+    and whether what is claimed of pairs holds."""
     if found is None:
         return []
     if not isinstance(found, ViewPrices):
         return [f"No exact ε of views: {found.refused}."]
-    return _costliest(found) + ([found.unpriced_code] if found.unpriced_code else []) + searched(found)
+    return _costliest(found) + ([found.unpriced_code] if found.unpriced_code else []) + searched(found, judged=judged)
 
 
 def _costliest(found: ViewPrices) -> list[str]:
@@ -361,8 +372,8 @@ def _costliest(found: ViewPrices) -> list[str]:
     return lines
 
 
-def searched(found: ViewPrices) -> list[str]:
-    """The search for a coalition, what breaks its claim, and pairs by their distance."""
+def searched(found: ViewPrices, *, judged: bool = True) -> list[str]:
+    """The search for a coalition, what breaks its claim, and pairs by their distance; `judged`: and their verdict."""
     lines: list[str] = []
     if found.coalition is not None:
         tried = f"{found.coalition.tried:,} coalitions of {found.coalition.size}"
@@ -373,7 +384,7 @@ def searched(found: ViewPrices) -> list[str]:
         f"{one.verdict.capitalize()} at {one.taps}: {one.reason}" for one in broken[:_MOST_VIEWS] if one.verdict
     ]
     lines += [f"and at {len(broken) - _MOST_VIEWS} more views"] if len(broken) > _MOST_VIEWS else []
-    return lines + ([] if found.pairs is None else _pairs(found.pairs))
+    return lines + ([] if found.pairs is None else _pairs(found.pairs, judged=judged))
 
 
 def by_hops(found: ViewPrices.PairPrices) -> list[tuple[int, list[tuple[float, float]]]]:
@@ -387,14 +398,14 @@ def by_hops(found: ViewPrices.PairPrices) -> list[tuple[int, list[tuple[float, f
     return [(hop, sorted(some, key=lambda ends: ends[1])) for hop, some in sorted(groups.items())]
 
 
-def _pairs(found: ViewPrices.PairPrices) -> list[str]:
+def _pairs(found: ViewPrices.PairPrices, *, judged: bool) -> list[str]:
     groups = by_hops(found)
     if not groups:
         return ["No pair of agents has an exact ε over all pairs of adjacent data sets."]
     parts = [f"{between(some[-1])} at {hop} hop{'s' * (hop != 1)}" for hop, some in groups[:_MOST_HOPS]]
     count = sum(len(some) for _, some in groups)
     lines = [f"The largest ε of {count:,} ordered pairs of a victim and a listener, by distance: {', '.join(parts)}."]
-    if found.verdict is not None:
+    if judged and found.verdict is not None:
         clearest = _clearest(found)
         refuted = f" for {len(found.refuted):,} of them; most clearly, {clearest}" if clearest else ""
         lines.append(f"What is claimed of pairs is {found.verdict}{refuted}.")
@@ -433,7 +444,7 @@ def views(found: Views | None, by_exact_loss: bool = False) -> list[str]:
         return [f"No views: {found.refused}"]
     refuted = [one for one in found.views if one.refuted]
     if not refuted:
-        weak = "" if found.powered else " So few trials could not have refuted it for a single one."
+        weak = "" if found.powered else " So few transcripts could not have refuted it for a single one."
         return [f"The claim is refuted for none of {len(found.views)} views.{weak} {view_strength(by_exact_loss)}"]
     smallest = sorted((one for one in refuted if one.name in found.smallest), key=lambda one: -one.log_e)
     lines = [

@@ -140,7 +140,7 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
             proven = MISSING if one.epsilon_audited is None else f"≥ {show_epsilon(one.epsilon_audited)}"
             line(
                 f"{entry.name}, audited {when} (draw {one.draw}): {one.verdict or 'refused'}, ε audited {proven} "
-                f"with {one.trials or 0:,} transcripts at {one.confidence:.6g}.",
+                f"with {one.trials or 0:,} transcripts of each world at {one.confidence:.6g}.",
                 style="dim",
             )
 

@@ -223,6 +223,20 @@ _NO_WITNESS: dict[NoWitnessCause, str] = {
 }
 
 
+class AuditBegun(Result):
+    """What an audit that was interrupted has kept."""
+
+    transcripts: int
+    """Transcripts of each world that are kept: the audit goes on with these."""
+    trials: int
+    """Transcripts of each world that it asks for."""
+
+    @property
+    def kept(self) -> str:
+        """How far it was, in words."""
+        return f"{self.transcripts:,} of {self.trials:,} transcripts of each world are kept"
+
+
 class Game(Result):
     """A distinguishing game of fixed size."""
 

@@ -19,6 +19,7 @@ from scenarios.results.views import ViewPrices
 Entry: TypeAlias = AlgorithmResult | AlgorithmSummary
 """An algorithm of a run, or of one variant of a study."""
 DONE: Final = "done"
+INTERRUPTED: Final = "interrupted"
 REFUSED: Final = "refused"
 NO_CLAIM: Final = "no claim"
 PASSED: tuple[Verdict, ...] = ("proven", "consistent")

@@ -18,7 +18,7 @@ from netsim.shown import Shown
 from scenarios.files.folders import MANIFEST, PAGE, RESULTS
 from scenarios.results.attacks import Gradients, Images, Leakage, Membership, MembershipAllowed, Property
 from scenarios.results.attacks import ReconstructionResult as Reconstructions
-from scenarios.results.audit import Audit, AuditResult, EpsilonExact, PlanResult
+from scenarios.results.audit import Audit, AuditBegun, AuditResult, EpsilonExact, PlanResult
 from scenarios.results.base import (
     TEXTS,
     Counts,
@@ -44,7 +44,7 @@ from scenarios.schema.spec import DRAFT, field_texts
 
 SCHEMA_VERSION = 2
 """Of results.json; files without a number are version 1, of netsim 0.1."""
-AuditStatus = Literal["done", "refused", "no claim", "not requested", "not reached"]
+AuditStatus = Literal["done", "refused", "no claim", "not requested", "not reached", "interrupted"]
 VariantStatus = Literal["running", "complete", "interrupted", "failed", "data not present", "not reached"]
 
 
@@ -142,7 +142,7 @@ class AlgorithmResult(Result, Shown):
     """Whether agents put noise on what they send."""
     audit_status: AuditStatus
     """"done": there is a verdict. "refused": begun and could not judge (`audit.refused` says why). "no claim": none
-    is known to netsim. "not requested". "not reached": the run ended before."""
+    is known to netsim. "not requested". "not reached": the run ended before. "interrupted": the run ended within."""
     budget: Budget | None = None
     """The claimed ε by the length of the run; null where nothing is claimed."""
     unproven: tuple[str, ...] | None = None
@@ -186,6 +186,8 @@ class AlgorithmResult(Result, Shown):
     """What the game of fixed size can find, known before it starts; null where no number is claimed."""
     audit: Audit | None = None
     """The audit, or why it was `refused`; null without one."""
+    audit_begun: AuditBegun | None = None
+    """How far an audit was that a Ctrl-C ended; null of any other."""
     over_time: OverTime | None = None
     """The three epsilons by activation; null without an audit."""
     views: Views | None = None

@@ -23,21 +23,22 @@ from attacks.inference import infer
 from attacks.probe import Field, recorded
 from attacks.replay import Hypothesis
 from netsim.adversary import Adversary
-from netsim.arrays import Array
+from netsim.arrays import Array, strictly
 from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.errors import AttackError, NetsimError, PrivacyError, ScenarioError
 from netsim.settings import Recording
 from netsim.simulation import Simulation
-from scenarios.build.duration import Progress, Silent, unending_named
+from scenarios.build.duration import OfEachWorld, Progress, Silent, unending_named
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.results.audit import AuditRefused, PairSearch, PlanResult
+from scenarios.results.audit import AuditBegun, AuditRefused, PairSearch, PlanResult
 from scenarios.results.audited import audit_result, views_result
 from scenarios.results.base import Refused, Rows, taken, write_text
-from scenarios.results.findings import DONE, NO_CLAIM, REFUSED
+from scenarios.results.findings import DONE, INTERRUPTED, NO_CLAIM, REFUSED
 from scenarios.results.numbers import plural
 from scenarios.results.over_time import over_time
 from scenarios.results.tree import AlgorithmResult, dumps
 from scenarios.results.views import Combination, Prices, ViewPrices, Views, ViewsResult
+from scenarios.schema.own_code import add_place
 from scenarios.schema.scenario import ViewsSpec
 from scenarios.stages import witness as witnesses
 from scenarios.stages.secret_pair import audited_pair
@@ -75,7 +76,7 @@ class Judge:
         write_text(audit_file(self.folder, entry.slug), dumps(entry.audit))
         return self.looked(entry, options)
 
-    @np.errstate(over="ignore", invalid="ignore")  # a diverging run is a result
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # a diverging run is a result
     def decide(
         self, entry: AlgorithmResult, subject: Subject, activations: int
     ) -> tuple[AlgorithmResult, AuditOptions | None]:
@@ -84,6 +85,9 @@ class Judge:
         claim = subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
         if claim is None:
             return replace(entry, audit_status=NO_CLAIM), None
+        if entry.audit is None:
+            entry = replace(entry, audit_status=INTERRUPTED)  # unless it comes to its end
+            self.keep(entry)
         simulation = subject.simulation
         noted = unending_named(self.progress, simulation.algorithm)
         try:
@@ -95,7 +99,8 @@ class Judge:
                 self.keep(entry)
                 return self._audited(entry, subject, activations, options, search), options
         except PrivacyError as error:
-            return replace(entry, audit=AuditRefused(refused=str(error)), audit_status=REFUSED), None
+            refused = AuditRefused(refused=str(error))
+            return replace(entry, audit=refused, audit_status=REFUSED, audit_begun=None), None
 
     def options(self, subject: Subject, activations: int) -> AuditOptions:
         """The options of an audit that has a verdict."""
@@ -113,15 +118,18 @@ class Judge:
         search: PairSearch | None,
     ) -> AlgorithmResult:
         spec, folder = options.spec, self.folder / f"audit-{entry.slug}"
-        self.progress.begin(f"{subject.spec.name}: auditing", 2 * spec.trials)
+        self.progress.begin(f"{subject.spec.name}: auditing", spec.trials)
         if entry.plan is not None and entry.plan.underpowered and entry.plan.summary not in self._plans:
             self._plans.add(entry.plan.summary)
             self.progress.say(entry.plan.summary)
-        if (mark := folder / MARK).is_file() and mark.read_text(encoding="utf-8") == options.fingerprint:
-            kept, chunks = Archive(folder), -(-spec.trials // spec.chunk)
-            there = sum((world, chunk) in kept for world in (0, 1) for chunk in range(chunks))
-            self.progress.say(f"Going on with an interrupted audit: {there} of {2 * chunks} chunks are there.")
-        found = decided(options, folder, self.progress, self.jobs)
+        if (begun := _begun(options, folder)) is not None:
+            self.progress.say(f"Going on with an interrupted audit: {begun.kept}.")
+        try:
+            found = decided(options, folder, self.progress, self.jobs)
+        except KeyboardInterrupt:
+            if entry.audit is None:
+                self.keep(replace(entry, audit_begun=_begun(options, folder)))
+            raise
         curves = over_time(subject.simulation, self.experiment.adjacency, subject.delta, found)
         proof = witnesses.Audited(options.pair, options.claim, activations, found.witness)
         path = witnesses.file_of(self.folder, entry.slug + self.draft)
@@ -131,7 +139,7 @@ class Judge:
             audit = replace(audit, witness=saved.name)
         elif audit.verdict in BROKEN:
             audit = replace(audit, no_witness=saved)
-        return replace(entry, over_time=curves, audit=audit, audit_status=DONE)
+        return replace(entry, over_time=curves, audit=audit, audit_status=DONE, audit_begun=None)
 
     def looked(self, entry: AlgorithmResult, options: AuditOptions) -> AlgorithmResult:
         """Results with prices and games of single points of view on the pair, those that are requested."""
@@ -161,7 +169,7 @@ class Judge:
         wanted = spec.seen_from.game
         if wanted == "none":
             return None
-        self.progress.begin(f"{name}: looking from every view", 2 * spec.trials)
+        self.progress.begin(f"{name}: looking from every view", spec.trials)
         try:
             found = look(
                 options.simulation,
@@ -174,7 +182,7 @@ class Judge:
                 confidence=spec.confidence,
                 name=name,
                 infer=infer,
-                progress=self.progress.advance,
+                progress=OfEachWorld(self.progress),
                 jobs=self.jobs,
                 draw=spec.draw,
                 also=also,
@@ -182,6 +190,16 @@ class Judge:
         except PrivacyError as error:
             return Refused(refused=str(error))
         return None if found is None else views_result(found)
+
+
+def _begun(options: AuditOptions, folder: Path) -> AuditBegun | None:
+    """What the folder of an audit with these options has kept of it; None where it was not begun."""
+    mark, spec = folder / MARK, options.spec
+    if not mark.is_file() or mark.read_text(encoding="utf-8") != options.fingerprint:
+        return None
+    kept, chunks = Archive(folder), range(-(-spec.trials // spec.together))
+    whole = sum(all((world, chunk) in kept for world in (0, 1)) for chunk in chunks)
+    return AuditBegun(transcripts=min(spec.trials, whole * spec.together), trials=spec.trials)
 
 
 def decided(options: AuditOptions, folder: Path | None, progress: Progress, jobs: int) -> Audited:
@@ -230,12 +248,25 @@ def _diverged(simulation: Simulation, pair: Pair | None) -> str | None:
                     grown = f"the run diverges: {place} as large as {largest:.2g}. {remedy}"
                 continue
             what = "of the order of 10¹⁵⁴ or above" if np.all(np.isfinite(value)) else "not finite"
-            if np.any(np.isnan(value)) and largest < _GROWN:
-                return (
-                    f"the code makes NaN: {place} {what}, and nothing before it is above {largest:.2g}: look for 0/0"
-                )
+            none = not np.all(np.isfinite(value))
+            if none and largest < _GROWN:
+                made = "NaN" if np.any(np.isnan(value)) else "∞"
+                before = f"and nothing before it is above {largest:.2g}"
+                return f"the code makes {made}: {place} {what}, {before}. {_none_made_at(simulation, pair.agent)}"
             return f"the run diverges: {place} {what}. {remedy}"
     return grown or _estimates_diverged(simulation)
+
+
+def _none_made_at(simulation: Simulation, agent: int) -> str:
+    """The first line of somebody's own code that makes ∞ or NaN of finite numbers; where none does by NumPy's
+    account, what to look for."""
+    try:
+        with strictly():
+            worlds(simulation, agent, simulation.problem.objectives[agent], 1)(0, FIRST_CHUNK)
+    except (FloatingPointError, NetsimError) as error:
+        if place := add_place(error).removeprefix("In your code: "):
+            return f"It comes of {place}"
+    return "Look for a division by zero, or the logarithm of 0"
 
 
 def _estimates_diverged(simulation: Simulation) -> str | None:

@@ -15,6 +15,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 from rich.console import Console
 
 from attacks.audit.verdict import BROKEN, cause
@@ -193,11 +194,12 @@ def audit_own(
     console = Console(file=sys.stderr, force_jupyter=False)
     bars = Bars(console, lines=long, breaks_silence=True) if progress else nullcontext(Silent())
     named = divergence_named(simulation, experiment.pair)
-    with _advised(scenario), named, bars as shown, unending_named(shown, simulation.algorithm):
+    untold = np.errstate(over="ignore", divide="ignore", invalid="ignore")  # a diverging run is a result
+    with untold, _advised(scenario), named, bars as shown, unending_named(shown, simulation.algorithm):
         if long:
             shown.say("Only chance ends it." if math.isnan(seconds) else f"About {duration(seconds)} on one core.")
         pair, search = audited_pair(experiment, subject, stated, activations, shown)
-        shown.begin(f"{name}: auditing", 2 * spec.trials)
+        shown.begin(f"{name}: auditing", spec.trials)
         options_ = AuditOptions(scenario, subject, pair, stated)
         found = decided(options_, None, shown, jobs)
         judge = Judge(experiment, Path(), shown, jobs, lambda _: None)  # of which only what writes nothing is called

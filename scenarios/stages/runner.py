@@ -204,7 +204,7 @@ class _Session:
         self.results = replace(self.results, algorithms=(*self.results.algorithms[:-1], entry))
         save(self.folder, self.results)
 
-    @np.errstate(over="ignore", invalid="ignore")  # a diverging run is a result
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # a diverging run is a result
     def _subject(self, subject: Subject, slug: str) -> None:
         experiment, simulation, name = self.experiment, subject.simulation, subject.spec.name
         claimed = budget(simulation, experiment.adjacency, subject.delta, experiment.scenario)

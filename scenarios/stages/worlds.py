@@ -37,7 +37,7 @@ from netsim.randomness import NoiseThrough, Streams
 from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
 from netsim.topology import Topology
-from scenarios.build.duration import InPercent, Progress, Silent
+from scenarios.build.duration import InPercent, OfEachWorld, Progress, Silent
 from scenarios.build.experiment import Subject
 from scenarios.build.problem import data_print
 from scenarios.results.header import versions
@@ -140,7 +140,7 @@ def audited(options: AuditOptions, folder: Path | None, progress: Progress | Non
             confidence=spec.confidence,
             rng=Streams(simulation.seed).generator("audit", options.subject.spec.name, *_drawn(spec.draw)),
             infer=infer,
-            progress=shown.advance,
+            progress=OfEachWorld(shown),
             histories=InPercent(shown, reading),
             jobs=jobs,
             archive=archive,

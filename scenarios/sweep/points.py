@@ -3,6 +3,7 @@
 import copy
 import math
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -180,7 +181,8 @@ def _of_scenario(error: ScenarioError) -> ScenarioError:
     if not error.problem.startswith("unknown field") or error.field not in Scenario.model_fields:
         return error
     value = "…" if isinstance(error.value, Mapping | list) else setting(error.value)
-    ways = f"`-o {error.field}={value}`, or grid: {{{error.field}: [{value}]}}"
+    option = shlex.quote(f"{error.field}={value}")
+    ways = f"`-o {option}`, or grid: {{{error.field}: [{value}]}}"
     return replace(error, problem=f"unknown field: a scenario's; did you mean {ways}?")
 
 

@@ -191,7 +191,8 @@ def test_a_class_that_cannot_be_run_is_told_with_its_line(tmp_path, methods, say
         ),
         (
             "await node.gradient(np.zeros(7))",
-            "sound.py:12: node.gradient was given x of type float64 and shape (7,): (replicas, dimension) = (1, 3)",
+            "sound.py:12: node.gradient was given x of type float64 and shape (7,): expected is shape (replicas, "
+            "dimension) = (1, 3)",
         ),
         (
             "node.privatize(x, 1.0)",

@@ -91,11 +91,11 @@ class Plan:
         """Warning of a plan without power, in a sentence; None where it has enough."""
         if self.underpowered:
             return (
-                f"underpowered before it starts: {self.trials:,} trials prove at most ε = "
+                f"underpowered before it starts: {self.trials:,} guesses prove at most ε = "
                 f"{show(self.ceiling)}, so the "
                 f"claim of {show(self.claim_epsilon, 4)} cannot be refuted by this game, whatever the "
                 "truth; that takes "
-                f"{_count(self.trials_to_reach)} trials at least"
+                f"{_count(self.trials_to_reach)} guesses at least"
             )
         doubled = self.prospect("randomized response", 2.0)
         if self.claim_epsilon > 0 and doubled.power < _WANTED:
@@ -103,14 +103,14 @@ class Plan:
                 f"low power: a claim of {show(self.claim_epsilon, 4)} that is really "
                 f"{show(doubled.epsilon, 4)} would be "
                 f"refuted in {percent(doubled.power)} of audits at best; {percent(_WANTED)} takes "
-                f"{_count(doubled.trials_needed)} trials"
+                f"{_count(doubled.trials_needed)} guesses"
             )
         return None
 
     @property
     def summary(self) -> str:
         """Plan in one sentence; the power is that for one Laplace release."""
-        start = f"{self.trials:,} trials can prove ε up to {self.ceiling:.1f}; "
+        start = f"{self.trials:,} guesses can prove ε up to {self.ceiling:.1f}; "
         if self.underpowered:
             return (
                 f"{start}a claim of {show(self.claim_epsilon, 4)} cannot be refuted by the game, whatever the truth. "

@@ -27,7 +27,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from netsim.adversary import Query
-from netsim.arrays import Array
+from netsim.arrays import Array, diverging
 from netsim.errors import NetsimError, ProtocolError
 from netsim.randomness import EdgeNoise, Streams
 from netsim.readers.deployed import kernel
@@ -307,7 +307,7 @@ def run(errand: Errand) -> None:
     loop.set_exception_handler(_unexpected)
 
     async def whole() -> None:
-        with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
+        with diverging():
             await _AgentProcess(errand, loop).live()
 
     loop.run_until_complete(whole())

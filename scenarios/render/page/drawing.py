@@ -378,6 +378,7 @@ _SHAPES = {
     "o": "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0z", "s": "M-1-1h2v2h-2z", "D": "M0-1.3l1.3 1.3-1.3 1.3-1.3-1.3z",
     "^": "M0-1.1l1.1 2h-2.2z", "v": "M0 1.1l1.1-2h-2.2z", ">": "M-1-1l2 1-2 1z", "x": "M-1-1l2 2M1-1l-2 2",
     "X": "M-1-1l2 2M1-1l-2 2", "P": "M-.4-1.2h.8v.8h.8v.8h-.8v.8h-.8v-.8h-.8v-.8h.8z", "|": "M0-1.8v3.6",
+    "_": "M-1 0h2",
 }  # fmt: skip
 """Markers of unit radius."""
 
@@ -436,8 +437,8 @@ def _stroke(line: Style) -> str:
         width = cast("float", line.get("markeredgewidth", 1.4))
         parts.append(
             f'<path transform="translate(17 6) scale({min(radius, 6.0):.2g})" d="{_SHAPES[marker]}" '
-            f'fill="{"none" if marker in "xX|" else _IN_PAGE.get(face, "none")}" stroke="{edge}" '
-            f'stroke-width="{width if marker not in "X|" else 2.4:g}" vector-effect="non-scaling-stroke"/>'
+            f'fill="{"none" if marker in "xX|_" else _IN_PAGE.get(face, "none")}" stroke="{edge}" '
+            f'stroke-width="{width if marker not in "X|_" else 2.4:g}" vector-effect="non-scaling-stroke"/>'
         )
     return f'<g fill="none" opacity="{alpha}">{"".join(parts)}</g>'
 

@@ -38,7 +38,6 @@ _LANES = ("claimed", "exact", "audited")
 _BLOCK = 4.7  # lanes an algorithm takes, its name among them
 _LANE = 20  # pixels
 _SIZE = 11.5  # of a number beside its mark
-_NEAR = 24  # pixels from a mark within which a number is read as its own
 _WIDE, _NARROW = 860, 370  # pixels: drawn for a desk, and for a phone
 _KEY = (
     Entry("claimed: the paper's formula, or the author's", ({"color": INK, "marker": "|", "linestyle": "none"},
@@ -47,7 +46,7 @@ _KEY = (
           ({"color": BLUE, "linewidth": 6, "alpha": 0.4}, {"color": BLUE, "marker": "o", "linestyle": "none"})),
     Entry("audited: at least this, proven by a game",
           ({"color": ORANGE, "linewidth": 2, "marker": "s", "markersize": 7.5},)),
-    Entry("the most that so many trials can prove",
+    Entry("the most that so many transcripts can prove",
           ({"color": INK, "linewidth": 1, "alpha": 0.6, "linestyle": (0, (1, 2)), "marker": "|", "markersize": 8},)),
     Entry("above the claim: ε proven here contradicts it",
           ({"color": VERMILLION, "linewidth": 11, "alpha": 0.16},)),
@@ -221,8 +220,8 @@ class _Painter:
         return start, start + width
 
     def _room(self, starts: Sequence[float], width: float, mark: tuple[float, float]) -> tuple[float, bool]:
-        """A place for a text so wide inside the picture and near its own `mark`, off it and off the line of the claim
-        if it can be: the first or the second of `starts`, else the nearest; and whether it is off the line."""
+        """A place for a text so wide inside the picture, off its own `mark` and off the line of the claim if it can
+        be: the first or the second of `starts`, else the nearest to the mark; and whether it is off the line."""
         (left, last), claim = self.plot.get_xlim(), self.scale.at(self.row.claimed)
         first = left + 6 * self.pixel  # apart from the name of the lane
         gap, tries = 3 * self.pixel, [*starts, mark[1] + 3 * self.pixel, mark[0] - 3 * self.pixel - width]
@@ -233,7 +232,7 @@ class _Painter:
             away = [max(mark[0] - s - width, s - mark[1]) for s in free]
             if beside := [s for s in free if s in starts[:2]]:
                 return beside[0], taken != (mark,)
-            if free and not min(away) > _NEAR * self.pixel:
+            if free:
                 return free[int(np.argmin(away))], taken != (mark,)
         anywhere = [min(max(start, first), last - width) for start in starts if math.isfinite(start)]
         return (inside or anywhere)[0], False
@@ -319,7 +318,7 @@ _TIME_KEY = (
     Entry("claimed", (_CLAIMED,)),
     Entry("exact, of this pair; band: down to what is proven", (_EXACT,)),
     Entry("audited: at least", (_AUDITED,)),
-    Entry("the claim is first exceeded", (_EXCEEDED,)),
+    Entry("the claim is first exceeded", (_EXCEEDED,)),  # where it is
 )
 
 
@@ -378,7 +377,8 @@ def _over_time(time: OverTime, name: str) -> Chart | None:
         "The claim by then is the formula of a run that ends there. Each point holds by itself at the audit's "
         "confidence, not all of them together.",
     )
-    return Chart("The three epsilons over time", drawing, _TIME_KEY, caption)
+    key = _TIME_KEY if time.exceeds is not None else _TIME_KEY[:-1]
+    return Chart("The three epsilons over time", drawing, key, caption)
 
 
 def _notes(time: OverTime) -> list[str]:

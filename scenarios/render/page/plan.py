@@ -343,7 +343,7 @@ def by_distance(found: ViewPrices.PairPrices, name: str) -> Chart:
         drawing = Drawing(name, f"ε by distance. {words}.", figure)
     key = (Entry("exact, one pair", (style,)),)
     key += (
-        (Entry("least claim at this distance", (_CLAIMED | {"marker": "|", "linestyle": "none"},)),) if claims else ()
+        (Entry("least claim at this distance", (_CLAIMED | {"marker": "_", "linestyle": "none"},)),) if claims else ()
     )
     return Chart("ε by distance", drawing, key)
 

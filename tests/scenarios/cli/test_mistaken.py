@@ -448,6 +448,20 @@ MISTAKES = {
         "run tiny.yaml --out loop", 2, "--out = 'loop': no place of a file or folder (Too many levels of symbolic li",
     ),
     "hosts in a file": ("deploy tiny.yaml --agents-on mine.py/x", 2, "--agents-on = 'mine.py/x': no place of a file"),
+    "a field that is set twice": (
+        "run tiny.yaml -o seed=1 -o links.loss=0.1 -o seed=2", 2,
+        "-o seed = '2': set twice, before to '1'; allowed: one -o for each field",
+    ),
+    "an entry's field that is set twice": (
+        "check tiny.yaml -o algorithms[0].rounds=1 -o algorithms.0.rounds=3", 2,
+        "-o algorithms.0.rounds = '3': set twice, before to '1'",
+    ),
+    "a parameter that is set twice": (
+        "audit mine.py -o rounds=1 -o rounds=2", 2, "-o rounds = '2': set twice, before to '1'"
+    ),
+    "a field of a sweep's scenario with a blank": (
+        "sweep named.yaml", 2, "did you mean `-o 'title=My sweep'`, or grid: {title: [My sweep]}?"
+    ),
     "figures in a file": ("report results/one --figures --into mine.py/x", 2, "--into = 'mine.py/x': no place of"),
     "a key that is a link to itself": ("challenge --key loop", 2, "--key = 'loop': no place of a file or folder (To"),
     "a name that is too long to show": (f"show {'x' * 300}", 2, "NAME = 'xxx"),
@@ -466,6 +480,12 @@ OWN = {
     "an exit": (_MIXED, f"exit(3); {_MIXED}", 70, "SimulationError: the algorithm's code wants to end the process"),
     "an exit before time 0": ("rounds: int", "rounds: int = exit(3)", 2, "cannot be imported: SystemExit: 3 (line "),
     "a scale below 0": ("Laplace(self.scale(k))", "Laplace(-1.0)", 70, "PrivacyError: Laplace scale = -1.0: "),
+    "a division by zero": (
+        _MIXED,
+        f"x = x / (x > 9); {_MIXED}",
+        70,
+        "The code makes NaN: 'z' in exchange message 1 of agent ",
+    ),
     "a field that nobody sent": ('.mix("x")', '.mix("y")', 70, "wants its own 'y' of exchange 0"),
     "a shape": ("estimate(x)", "estimate(x[:, :1])", 70, "estimates 'x' of type float64 and shape (1, 1)"),
     "an agent far away": (_MIXED, f"node.send(99, x=x); {_MIXED}", 70, "which is not its neighbor; neighbors: "),
@@ -500,7 +520,7 @@ OWN = {
         _MIXED,
         f"await node.gradient(x[0]); {_MIXED}",
         70,
-        "node.gradient was given x of type float64 and shape (6,): (replicas, dimension) = (1, 6)",
+        "node.gradient was given x of type float64 and shape (6,): expected is shape (replicas, dimension) = (1, 6)",
     ),
     "a mechanism that is not imported": (
         "privatize(x, Laplace",
@@ -580,6 +600,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("no_law.yaml").write_text("scenario: tiny.yaml\nrandom: {links.loss: {low: 0, high: 0.1}}\n")
     Path("page.md").write_text("# A page\n")
     Path("dots.yaml").write_text("scenario: tiny.yaml\ngrid: {links..loss: [0.1, 0.2]}\n")
+    Path("named.yaml").write_text("title: My sweep\nscenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("of_none.yaml").write_text("grid: {replicas: [1, 2]}\nscenario: tny.yaml\n")
     Path("of_many.yaml").write_text("scenario: several.yaml\ngrid: {links.loss: [0.1, 0.2]}\n")
@@ -610,6 +631,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     assert "simulation.py" not in done.output
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", OWN)
 def test_a_mistake_in_own_code_is_said_once_with_its_line(name, tmp_path, monkeypatch):
     before, after, status, says = OWN[name]

@@ -145,3 +145,11 @@ def test_a_ctrl_c_has_a_word(monkeypatch):
     monkeypatch.setattr(audit, "price_views", stopped)
     done = cli("views", "price-of-a-view", ends=130)
     assert done.stderr.endswith("Interrupted.\n")
+
+
+def test_what_a_listener_learns_beyond_a_claim_of_pairs_is_marked():
+    fewer = ("-o", "topology.agents=10", "-o", "problem.data.records=20")
+    said = cli("views", "gossip-pairs", *fewer, "--algorithm", "averaging", "--listener", "2", ends=1).output
+    assert "agent: ε (> what is claimed)" in said
+    (far,) = (line for line in said.splitlines() if line.split()[:1] == ["4"] and "(>" in line)
+    assert far.count(" (> ") == 2, "one at each side of the ring"

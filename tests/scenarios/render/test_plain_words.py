@@ -414,6 +414,13 @@ def test_a_delta_that_nobody_named_is_called_the_default(delta, norm, default):
     assert plain_words.epsilon_rows(found.algorithms[0])[0][2].endswith(", the default") is default
 
 
+def test_the_transcripts_of_an_audit_are_counted_of_each_world_as_the_option_counts_them():
+    """A game's guesses are of both worlds, and fewer than twice as many: some transcripts choose the thresholds."""
+    entry = of_verdict("consistent", epsilon_claimed=1.0, trials=2000, white_box={"trials": 3812}).algorithms[0]
+    (_, _, audited) = plain_words.epsilon_rows(entry)
+    assert audited[2] == "measured: what guessing which data set it was proves, from 2,000 transcripts of each"
+
+
 def test_no_claim_that_is_not_there_is_spoken_of():
     results = of_verdict("unprotected", epsilon_claimed=None)
     assert plain_words.says(results.algorithms[0]) == "Private data leaves in a message without noise: ε is ∞."

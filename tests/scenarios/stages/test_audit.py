@@ -31,7 +31,7 @@ CLAIMED = "scale: 3.0, clip: {bound: 1.0, norm: l1}"
 
 
 class StopAfter(Silent):
-    """Ctrl-C after so many transcripts of an audit."""
+    """Ctrl-C after so many transcripts of each world of an audit."""
 
     def __init__(self, transcripts):
         self.left, self.auditing = transcripts, False
@@ -65,7 +65,7 @@ def through(tmp_path_factory):
 
 @pytest.mark.slow
 def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp_path, monkeypatch):
-    stopped = run_scenario(parse(SMALL), tmp_path, progress=StopAfter(200), page=False)
+    stopped = run_scenario(parse(SMALL), tmp_path, progress=StopAfter(100), page=False)
     assert stopped.status == "interrupted"
     assert stopped.algorithms[0].run.computed.unstacked == "somebody watches it"
     assert json.loads(through)["computed"] == {
@@ -120,7 +120,7 @@ def table(path, scale):
 def test_what_goes_on_with_a_stopped_audit_is_as_if_made_at_once(old, new, tmp_path):
     text = CSV.replace("PATH", str(tmp_path / "d.csv"))
     table(tmp_path / "d.csv", 1.0)
-    assert run_scenario(parse(text), tmp_path / "out", progress=StopAfter(200), page=False).status == "interrupted"
+    assert run_scenario(parse(text), tmp_path / "out", progress=StopAfter(100), page=False).status == "interrupted"
     assert list((tmp_path / "out" / "audit-noisy").glob("*.npz"))
     table(tmp_path / "d.csv", 0.05 if old == new else 1.0)
     for folder in ("out", "fresh"):
@@ -171,7 +171,7 @@ def test_an_audit_that_ended_early_says_after_how_many_transcripts(tmp_path):
     assert "ended after" not in plain_words.why(results, entry)
     test = replace(entry.audit.sequential_test, stopped=True)
     early = replace(entry, audit=replace(entry.audit, trials=100, sequential_test=test))
-    assert "The audit ended after 100 of 300 transcripts: refuted." in plain_words.why(results, early)
+    assert "The audit ended after 100 of 300 transcripts of each world: refuted." in plain_words.why(results, early)
 
 
 LEARNED = SMALL.replace("chunk: 50}", "chunk: 50, classifier: true}")
@@ -209,7 +209,7 @@ class TestTheClassifier:
     @pytest.mark.slow
     def test_stopped_resumed_and_spread_it_writes_the_same_bytes(self, learned, tmp_path):
         folder, *_ = learned
-        assert run_scenario(parse(LEARNED), tmp_path, progress=StopAfter(200), page=False).status == "interrupted"
+        assert run_scenario(parse(LEARNED), tmp_path, progress=StopAfter(100), page=False).status == "interrupted"
         run_scenario(parse(LEARNED), tmp_path, jobs=2, page=False)
         assert (tmp_path / "audit-noisy.json").read_bytes() == (folder / "audit-noisy.json").read_bytes()
 

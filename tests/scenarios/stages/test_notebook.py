@@ -278,6 +278,7 @@ class FarAtLast(Algorithm):
             node.estimate(await node.gradient(x))
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_a_run_that_diverges_names_the_message():
     with pytest.raises(PrivacyError, match=r"the run diverges: in round 1 x is more than 1e\+50 times as far from"):
         scenarios.audit(FarAway(), 1.0, trials=50)

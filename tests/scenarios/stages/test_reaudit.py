@@ -67,8 +67,9 @@ def again(folder, settings, progress=None, **options):
 def test_an_audit_that_was_stopped_goes_on_and_may_get_more_transcripts(tmp_path, monkeypatch):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     run_scenario(parse(SMALL.replace("trials: 300", "trials: 400")), whole)
-    run_scenario(parse(SMALL), stopped, progress=StopAfter(200))
-    assert entry_of(stopped)["audit_status"] == "not reached"
+    run_scenario(parse(SMALL), stopped, progress=StopAfter(100))
+    begun = entry_of(stopped)
+    assert (begun["audit_status"], begun["audit_begun"]) == ("interrupted", {"transcripts": 100, "trials": 300})
     simulated = []
     real = auditing._Worlds._sample
     monkeypatch.setattr(
@@ -153,7 +154,7 @@ def test_a_new_draw_that_is_stopped_keeps_what_was_said_and_goes_on_to_the_same_
     run_scenario(parse(SMALL), tmp_path / "other", page=False)
     before = (folder / "results.json").read_bytes()
     with pytest.raises(KeyboardInterrupt):
-        again(folder, {"trials": 400}, StopAfter(200))
+        again(folder, {"trials": 400}, StopAfter(100))
     assert (folder / "results.json").read_bytes() == before
     assert len(list((folder / "audit-noisy").glob("*.npz"))) == 4
     assert again(folder, {"trials": 400})[0]
@@ -237,7 +238,7 @@ def test_the_page_is_made_again_from_the_results_alone_to_the_last_byte(folder, 
 
 @pytest.mark.slow
 def test_the_page_of_a_killed_run_says_what_is_missing(tmp_path):
-    run_scenario(parse(TWO), tmp_path, progress=StopAfter(200))
+    run_scenario(parse(TWO), tmp_path, progress=StopAfter(100))
     results = json.loads((tmp_path / "results.json").read_text())
     (tmp_path / "results.json").write_text(json.dumps(results | {"status": "running"}))
     cli("report", tmp_path, ends=0)

@@ -134,7 +134,7 @@ def test_an_interrupted_run_keeps_what_it_had(tmp_path):
     assert entry(written, "plain").gradients.estimated == 240
     assert entry(written, "leaky").images is not None
     assert entry(written, "leaky").audit is None
-    assert entry(written, "leaky").audit_status == "not reached"
+    assert entry(written, "leaky").audit_status == "interrupted"
     assert entry(written, "plain").audit_status == "no claim"
     assert (tmp_path / "transcript-leaky.parquet").exists()
     assert "interrupted" in (tmp_path / "report.html").read_text().lower()
@@ -153,7 +153,7 @@ def test_a_plan_that_two_audits_share_is_said_once(tmp_path):
     twice = TINY.replace("  - {kind", "  - &one {kind").replace("attacks:", "  - {<<: *one, name: yours}\nattacks:")
     results = run_scenario(parse(twice), tmp_path, progress=heard)
     assert [one.audit_status for one in results.algorithms] == ["done", "done"]
-    assert sum("trials can prove" in one for one in heard.said) == 1
+    assert sum("guesses can prove" in one for one in heard.said) == 1
 
 
 class FailAt(StopAt):

@@ -219,7 +219,8 @@ def test_what_has_no_price_says_why(tmp_path) -> None:
 @pytest.mark.slow
 def test_sums_over_messages_of_a_pair_are_refuted_and_corrected_ones_are_not(tmp_path, capsys) -> None:
     options = ["audit.trials=50", "topology.agents=14", "problem.data.records=28"]
-    results = run_study(load_scenario("gossip-pairs", options), tmp_path, jobs=1)
+    command = "netsim run gossip-pairs -o audit.trials=50 -o topology.agents=14 -o problem.data.records=28"
+    results = run_study(load_scenario("gossip-pairs", options), tmp_path, jobs=1, command=command)
     averaging, descent = (entry.prices.pairs for entry in results.algorithms)
     assert (averaging.verdict, descent.verdict) == ("refuted", "proven")
     u, v = averaging.refuted[0]
@@ -235,7 +236,12 @@ def test_sums_over_messages_of_a_pair_are_refuted_and_corrected_ones_are_not(tmp
     assert re.search(
         r"Averaging: refuted elsewhere\..* It is refuted for \d+ pairs of agents: agent \d learns ε = ", said
     )
+    assert said.count(" and not ") == 1, "by how much is said once"
+    assert "What is claimed of pairs is refuted" not in said
+    step = f"{command.replace(' run ', ' views ')} --algorithm averaging --listener {v}"
+    assert f"Averaging: see what agent {v} learns of every other agent: {step}" in said
     text = page(results)
+    assert step in re.sub(r"</?span>", "", text)
     assert "1 of 2 audited privacy claims does not hold: 1 refuted elsewhere" in text
     assert text.count("refuted elsewhere</span>") == 2, "on its card, and among the words that are explained"
 

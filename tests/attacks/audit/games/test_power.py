@@ -21,7 +21,7 @@ RNG = np.random.default_rng(29)
 def test_the_ceiling_has_the_printed_digits(trials, printed):
     plan = Plan.of(trials, 1.0)
     assert round(plan.ceiling, 1) == printed
-    assert plan.summary.startswith(f"{trials:,} trials can prove ε up to {printed}; ")
+    assert plan.summary.startswith(f"{trials:,} guesses can prove ε up to {printed}; ")
 
 
 def proven(right: int, guesses: int, delta: float, confidence: float) -> float:
@@ -142,8 +142,8 @@ def test_an_underpowered_claim_is_called_so_before_the_game():
     plan = Plan.of(10_000, 10.0)
     assert plan.underpowered
     assert plan.warning == (
-        "underpowered before it starts: 10,000 trials prove at most ε = 8.11, so the claim of 10 cannot be refuted "
-        "by this game, whatever the truth; that takes 65,987 trials at least"
+        "underpowered before it starts: 10,000 guesses prove at most ε = 8.11, so the claim of 10 cannot be refuted "
+        "by this game, whatever the truth; that takes 65,987 guesses at least"
     )
     assert "The exact ε, which is computed, still can refute it." in plan.summary
     assert not Plan.of(65_987, 10.0).underpowered
@@ -157,7 +157,7 @@ def test_a_weak_plan_is_warned_of_and_a_strong_one_is_praised_with_numbers():
     assert "low power" in weak.warning
     assert Plan.of(10_000, 1.0).warning is None
     assert Plan.of(10_000, 1.0).summary == (
-        "10,000 trials can prove ε up to 8.1; "
+        "10,000 guesses can prove ε up to 8.1; "
         "a claim of 1 that is really 2 would be refuted in more than 99 % of audits if all of it is in one Laplace "
         "release; many small releases show it less."
     )
@@ -168,7 +168,7 @@ def test_a_weak_plan_is_warned_of_and_a_strong_one_is_praised_with_numbers():
 def test_where_ten_billion_trials_are_too_few_none_are_named():
     plan = Plan.of(100, 1e-6)
     assert [one.trials_needed for one in plan.prospects] == [math.inf] * 6
-    assert "more than 10,000,000,000 trials" in (plan.warning or "")
+    assert "more than 10,000,000,000 guesses" in (plan.warning or "")
 
 
 def test_a_true_claim_is_refuted_at_most_at_the_error_rate():

@@ -384,19 +384,36 @@ def test_an_error_as_large_as_numbers_get_is_drawn(read):
     assert math.isfinite(10 ** (cut.high + 0.05 * (cut.high - cut.low)))
 
 
-def test_an_interrupted_run_says_what_is_missing(written):
-    results = sample() | {"status": "interrupted"}
+@pytest.mark.parametrize(
+    ("left", "audit", "says"),
+    [
+        ({"audit_status": "not reached"}, "audit", "The run ended before this audit."),
+        ({"audit_status": "interrupted"}, "the rest of the audit", "This audit was interrupted."),
+        (
+            {"audit_status": "interrupted", "audit_begun": {"transcripts": 3000, "trials": 10_000}},
+            "the rest of the audit",
+            "This audit was interrupted: 3,000 of 10,000 transcripts of each world are kept.",
+        ),
+    ],
+)
+def test_an_interrupted_run_says_what_is_missing_and_what_continues_it(written, left, audit, says):
+    results = sample() | {"status": "interrupted", "command": "netsim run mine -o seed=2"}
     results["algorithms"] = results["algorithms"][:2]
-    results["algorithms"][1] |= {"images": None, "audit": None, "audit_status": "not reached"}
+    results["algorithms"][1] |= {"images": None, "audit": None} | left
     results["scenario"]["attacks"] = {"images": True}
     results["scenario"]["algorithms"] = [
         SCENARIO["algorithms"][0] | {"name": n} for n in ("RECAL", "DP-RECAL, as analysed", "A <third>")
     ]
     page = written(results)
     assert "This scenario was interrupted." in page.text
-    assert "DP-RECAL, as analysed: images, audit" in page.text
+    assert f"DP-RECAL, as analysed: images, {audit}" in page.text
     assert "A <third>: not begun" in page.text
-    assert "not reached" in page.text
+    assert left["audit_status"] in page.text
+    assert says in page.text
+    assert (
+        "Continue with netsim run mine -o seed=2 --out FOLDER , where FOLDER is the folder of this page." in page.text
+    )
+    assert "FOLDER" not in written(results | {"status": "complete"}).text
 
 
 def test_what_was_not_asked_for_is_not_missed(written):
