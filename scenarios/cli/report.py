@@ -235,12 +235,16 @@ def _compare(
 
 def _print(comparison: "Comparison") -> None:
     """What differs in what was asked, what cannot be compared, and then what came of it."""
-    if len(comparison.runs) > 1:
+    several = len(comparison.runs) > 1
+    if several:
         _print_differences(comparison)
     if comparison.cautions:
         line("Not all of this can be compared:", style="yellow")
     for caution in comparison.cautions:
         line(f"- {caution}", style="yellow")
+    if several or comparison.cautions:
+        console.print()
+        line("What came of it:")
     _print_numbers(comparison)
     _print_ratios(comparison)
 
@@ -251,6 +255,7 @@ def _print_differences(comparison: "Comparison") -> None:
     from scenarios.results.numbers import MISSING
 
     if comparison.differences:
+        line("In what they differ:")
         fields = [Column("field", [escape(one.field) for one in comparison.differences])]
         for k, run in enumerate(comparison.runs):
             values = [one.values[k] for one in comparison.differences]

@@ -42,6 +42,8 @@ _POSED = ("kind", "data", "part", "agents", "dimension", "records")
 """Facts of an objective that no seed draws."""
 _DRAWN = ("records_per_agent", "smoothness", "strong_convexity")
 """Facts of the split of its data; the curvatures are computed from all of them, and distinguish most others."""
+_KINDS = ("name", "kind")
+"""Fields that say which fields a mapping has."""
 _OPTIMA = "errors are relative to different optima"
 _DIGITS = 8
 """Of a SHA-256 of code, to distinguish it from another."""
@@ -350,17 +352,32 @@ def _differing(
     path: str, nodes: Sequence[object], short: Sequence[object] = ()
 ) -> Iterator[ComparisonResult.Difference]:
     """The fields below a path whose values are not the same in all trees: those within a mapping where every tree
-    has one there, else the mapping as one value, as the tree without defaults has it. An entry of a list goes by its
-    name, if it has one, or its place."""
+    has one there, else the mapping as one value. With trees that are `short` of their defaults, mappings of two kinds
+    that have other fields are one value, too, and one value has no defaults. An entry of a list goes by its name, if
+    it has one, or its place."""
     inner, without = [_inner(one) for one in nodes], [_inner(one) for one in short]
-    if all(inner):
+    if all(inner) and not (short and _of_two_kinds(inner)):
         for key in dict.fromkeys(key for one in inner for key in one):
             below = [[one.get(key, ABSENT) for one in trees] for trees in (inner, without)]
             yield from _differing(f"{path}{key}".removeprefix("."), *below)
     elif any(not _same(value, nodes[0]) for value in nodes):
-        kept: Sequence[object] = [{} if one is ABSENT else one for one in short] or nodes
-        values = [less if isinstance(one, Mapping) else one for one, less in zip(nodes, kept, strict=True)]
+        values = [_brief(one, less) for one, less in zip(nodes, short or nodes, strict=True)]
         yield ComparisonResult.Difference(field=path, values=tuple(cast("Setting", one) for one in values))
+
+
+def _of_two_kinds(inner: Sequence[Mapping[str, object]]) -> bool:
+    """Whether mappings are of two kinds, which have other fields."""
+    kinds = {str([one.get(f".{key}") for key in _KINDS]) for one in inner}
+    return len(kinds) > 1 and len({frozenset(one) for one in inner}) > 1
+
+
+def _brief(node: object, short: object) -> object:
+    """A mapping with its kind and what is not at its default; with all where everything is."""
+    if isinstance(node, Mapping):
+        fields, kept = cast("Fields", node), cast("Fields", short if isinstance(short, Mapping) else {})
+        first = {key: fields[key] for key in _KINDS if key in fields}
+        return first | {key: kept[key] for key in fields if key in kept and key not in first} or fields
+    return node
 
 
 def _inner(node: object) -> dict[str, object]:

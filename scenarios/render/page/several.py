@@ -18,6 +18,8 @@ from scenarios.results.numbers import MISSING, at_least, count, exact, known, sh
 
 _LETTERS = 300
 """Of a value in the table of differences."""
+_FIELDS = 12
+"""Fields that differ beyond which their table is closed."""
 _EXACT = "epsilon_exact"
 _SAME, _FEW = "the same in every replica", " (too few replicas)"
 _SIDES: dict[Side | None, str] = {
@@ -59,6 +61,7 @@ def comparison_page(comparison: Comparison) -> str:
             cautions=comparison.cautions,
             verdicts=[(_verdict_cells(one), found) for one, found in zip(subjects, ordered, strict=True)],
             differences=[(d.field, [_value(v) for v in d.values]) for d in comparison.differences],
+            most_fields=_FIELDS,
             unrecorded=comparison.unrecorded,
             quantities=list(QUANTITIES.values()),
             against=[_against(one) for one in comparison.against],

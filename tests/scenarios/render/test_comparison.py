@@ -483,6 +483,28 @@ def test_a_mapping_that_one_side_lacks_is_without_defaults_and_a_group_is_no_dif
     other = changed(run, "other", scenario__audit=None, scenario__group="others")
     found = Comparison([run, other]).differences
     assert [(one.field, one.values) for one in found] == [("audit", ({"agent": 1, "trials": 80, "chunk": 80}, None))]
+    found = Comparison([run, changed(run, "other", scenario__audit__search=None)]).differences
+    assert [(one.field, one.values) for one in found] == [
+        ("audit.search", ({"candidates": 24, "transcripts": 8}, None))
+    ]
+
+
+def test_mappings_of_two_kinds_are_one_value_and_many_fields_are_closed(pair):
+    run = read_runs([str(pair[0])])[0]
+    other = changed(run, "other", scenario__problem__data={"name": "digits"}, scenario__topology__kind="complete")
+    comparison = Comparison([run, other])
+    synthetic = {"name": "synthetic", "kind": "classification", "records": 40, "dimension": 3}
+    assert {one.field: one.values for one in comparison.differences} == {
+        "problem.data": (synthetic, {"name": "digits"}),
+        "topology.kind": ("ring", "complete"),
+    }
+    assert "2 fields</summary>" not in comparison_page(comparison)
+    many = {f"scenario__audit__{name}": 70 + k for k, name in enumerate(("agent", "trials", "chunk", "draw"))}
+    many |= {f"scenario__attacks__{name}": True for name in ("images", "traffic")}
+    many |= {f"scenario__outputs__{name}": False for name in ("metrics", "tables")}
+    many |= {"scenario__problem__ridge": 3.0, "scenario__problem__l1": 1.0, "scenario__links__loss": 0.5}
+    many |= {"scenario__seed": 4, "scenario__replicas": 4}
+    assert "13 fields</summary>" in comparison_page(Comparison([run, changed(run, "other", **many)]))
 
 
 @pytest.mark.slow
