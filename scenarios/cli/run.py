@@ -266,7 +266,7 @@ def _sweep(
         if share is not None and out is None:
             raise ScenarioError("--shard", shard, "needs the folder that all shares have in common", "--out FOLDER")
         text = library()[file] if file in library() and not Path(file).exists() else read_text(Path(file))
-        spec = load_sweep(text, file)
+        spec = load_sweep(text, file, option or [])
         for path, value in map(setting_of, option or []):
             if path in spec.grid or path in spec.random:
                 raise ScenarioError(f"-o {path}", value, "the sweep varies it", "a field that it does not vary")
