@@ -356,6 +356,7 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
             return show_epsilon(value) if name.startswith("epsilon") else show(value)
         return MISSING if value is None else escape(setting(value))
 
+    fields += ["seed"] if len({str(row.get("seed")) for row in rows}) > 1 else []
     heads = list(zip(fields, leaves(fields, algorithms), strict=True))
     heads = [one for one in heads if len({cell(row.get(one[0])) for row in rows}) > 1] or heads[:1]
     for algorithm in several:  # a table each: a line for each point
