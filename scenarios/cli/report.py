@@ -234,9 +234,43 @@ def _compare(
 
 
 def _print(comparison: "Comparison") -> None:
+    """What differs in what was asked, what cannot be compared, and then what came of it."""
+    several = len(comparison.runs) > 1
+    if several:
+        _print_differences(comparison)
+    if comparison.cautions:
+        line("Not all of this can be compared:", style="yellow")
+    for caution in comparison.cautions:
+        line(f"- {caution}", style="yellow")
+    if several or comparison.cautions:
+        console.print()
+        line("What came of it:")
+    _print_numbers(comparison)
+    _print_ratios(comparison)
+
+
+def _print_differences(comparison: "Comparison") -> None:
     from scenarios.files.document import setting
-    from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES
-    from scenarios.render.page.several import against_words, run_cells
+    from scenarios.render.comparison import ABSENT
+    from scenarios.results.numbers import MISSING
+
+    if comparison.differences:
+        line("In what they differ:")
+        fields = [Column("field", [escape(one.field) for one in comparison.differences])]
+        for k, run in enumerate(comparison.runs):
+            values = [one.values[k] for one in comparison.differences]
+            cells = [MISSING if value is ABSENT else escape(setting(value)) or '""' for value in values]
+            fields.append(Column(run.label, cells))
+        print_tables(fields[0], [fields[1:]], console)
+    else:
+        line("The scenarios are the same in every field.")
+    if comparison.unrecorded:
+        whose = ", ".join(comparison.unrecorded)
+        line(f"Not recorded of {whose}: the parameters of the class, and the code.", style="yellow")
+
+
+def _print_numbers(comparison: "Comparison") -> None:
+    from scenarios.render.page.several import run_cells
     from scenarios.render.verdicts import coloured, epsilon_columns
     from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import MISSING, show
@@ -251,37 +285,27 @@ def _print(comparison: "Comparison") -> None:
     found = zip(heads, zip(*rows, strict=True), strict=True)
     costs = [Column(head, cells, right=True, whole=True) for head, cells in found]
     print_tables(names, (columns, costs), console)
-    if len(comparison.runs) > 1:
-        if comparison.unrecorded:
-            line(
-                f"Not recorded of {', '.join(comparison.unrecorded)}: the parameters of the class, and the code.",
-                style="yellow",
-            )
-        if not comparison.differences:
-            line("The scenarios are the same in every field.")
-        else:
-            fields = [Column("field", [escape(one.field) for one in comparison.differences])]
-            for k, run in enumerate(comparison.runs):
-                values = [one.values[k] for one in comparison.differences]
-                cells = [MISSING if value is ABSENT else escape(setting(value)) or '""' for value in values]
-                fields.append(Column(run.label, cells))
-            print_tables(fields[0], [fields[1:]], console)
+
+
+def _print_ratios(comparison: "Comparison") -> None:
+    from scenarios.render.comparison import CONFIDENCE, QUANTITIES
+    from scenarios.render.page.several import against_words
+    from scenarios.results.numbers import show
+
     for one in comparison.against:
         console.print(f"[bold]{escape(one.other)}[/] against {escape(one.base)}:", highlight=False)
         compared = against_words(one)
         for name, words in QUANTITIES.items():
             found = getattr(one, name)
-            how = "" if found is None else f", replicas {'' if found.paired else 'not '}paired"
+            how = "" if found is None or found.same else f", replicas {'' if found.paired else 'not '}paired"
             line(f"  {words}: {compared[name]}{how}")
         if one.epsilon_exact is not None or "epsilon_exact" in one.why:
             line(f"  exact ε: {compared['epsilon_exact']}")
-    if comparison.against:
-        sure = f"The intervals of ratios hold together at {show(100 * CONFIDENCE)} %."
-        line(f"{sure} 2 × means twice the number of the base. {comparison.replicas_needed}".rstrip())
-    if comparison.cautions:
-        line("Not all of this can be compared:", style="yellow")
-    for caution in comparison.cautions:
-        line(f"- {caution}", style="yellow")
+    if ratios := [one for one in comparison.ratios if not one.same]:
+        said = ["2 × means twice the number of the base."]
+        if any(one.has_interval for one in ratios):
+            said.append(f"The intervals of ratios hold together at {show(100 * CONFIDENCE)} %.")
+        line(" ".join(filter(None, (*said, comparison.replicas_needed))))
 
 
 @command("artifact", "netsim artifact results/mine --out artifact", "netsim artifact private-descent --out artifact")

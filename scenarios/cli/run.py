@@ -266,7 +266,7 @@ def _sweep(
         if share is not None and out is None:
             raise ScenarioError("--shard", shard, "needs the folder that all shares have in common", "--out FOLDER")
         text = library()[file] if file in library() and not Path(file).exists() else read_text(Path(file))
-        spec = load_sweep(text, file)
+        spec = load_sweep(text, file, option or [])
         for path, value in map(setting_of, option or []):
             if path in spec.grid or path in spec.random:
                 raise ScenarioError(f"-o {path}", value, "the sweep varies it", "a field that it does not vary")
@@ -356,6 +356,7 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
             return show_epsilon(value) if name.startswith("epsilon") else show(value)
         return MISSING if value is None else escape(setting(value))
 
+    fields += ["seed"] if len({str(row.get("seed")) for row in rows}) > 1 else []
     heads = list(zip(fields, leaves(fields, algorithms), strict=True))
     heads = [one for one in heads if len({cell(row.get(one[0])) for row in rows}) > 1] or heads[:1]
     for algorithm in several:  # a table each: a line for each point

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from statistics import median
 from typing import cast
@@ -18,18 +19,18 @@ from scenarios.files.folders import RESULTS
 from scenarios.render.sentences import word
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
-from scenarios.results.audit import AuditResult
+from scenarios.results.audit import AuditResult, EpsilonExact
 from scenarios.results.base import Setting, taken
 from scenarios.results.findings import ComparedAlgorithm, ComparisonResult, Ratio, Side
 from scenarios.results.folder import no_results, read_manifest, read_results
-from scenarios.results.numbers import show
+from scenarios.results.numbers import plural, show
 from scenarios.results.tree import AlgorithmResult, Results
 
 Fields = Mapping[str, Setting]
 """A part of a scenario, as its file has it."""
 _OWN = "python"
 """The kind of an algorithm that does not come with netsim."""
-_WORDS = ("name", "title", "description", "variants", "grid", "figures", "reproduces")
+_WORDS = ("name", "title", "description", "group", "variants", "grid", "figures", "reproduces")
 """Fields of a scenario that change nothing of a run."""
 ABSENT = cast("Setting", object())
 """The value of a field that a scenario does not have."""
@@ -37,17 +38,20 @@ CONFIDENCE = 0.95
 """Joint confidence of all intervals of ratios; the exact epsilons have their own."""
 QUANTITIES = {"final_error": "final relative error", "gradient_error": "median error of the inferred gradients"}
 """Numbers known of every replica, which have intervals."""
-_FACTS = (
-    "kind", "data", "part", "agents", "dimension", "records", "records_per_agent", "smoothness", "strong_convexity",
-)  # fmt: skip
-"""Facts of an objective; the curvatures are computed from all its data, and distinguish most others."""
+_POSED = ("kind", "data", "part", "agents", "dimension", "records")
+"""Facts of an objective that no seed draws."""
+_DRAWN = ("records_per_agent", "smoothness", "strong_convexity")
+"""Facts of the split of its data; the curvatures are computed from all of them, and distinguish most others."""
+_KINDS = ("name", "kind")
+"""Fields that say which fields a mapping has."""
+_OPTIMA = "errors are relative to different optima"
 _DIGITS = 8
 """Of a SHA-256 of code, to distinguish it from another."""
 _TERMS: dict[str, Callable[[AuditResult], object]] = {
     "δ": lambda a: a.claim.delta,
-    "adjacency": lambda a: a.claim.adjacency,
+    "adjacency": lambda a: a.claim.stated[0],
     "norm of the claim": lambda a: a.claim.norm,
-    "change of the gradient": lambda a: show(a.claim.gradient_change, 4),
+    "change of the gradient": lambda a: show(a.claim.stated[1], 4),
     "audited agent": lambda a: a.loss_breakdown.agent,
     "audited pair": lambda a: a.pair,
 }
@@ -88,6 +92,20 @@ class Run:
             specs += [spec] if one.name in names else []
         return specs
 
+    @cached_property
+    def posed(self) -> tuple[str, ...]:
+        """The problem, in its fields and facts, but for what the seed draws of it."""
+        problem = self.results.problem
+        return (
+            self.results.scenario.problem.model_dump_json(),
+            *(str(getattr(problem, one, None)) for one in _POSED),
+        )
+
+    @cached_property
+    def split(self) -> tuple[str, ...]:
+        """The facts of the split of its data, which the seed draws."""
+        return tuple(str(getattr(self.results.problem, one, None)) for one in _DRAWN)
+
     @property
     def unrecorded(self) -> list[str]:
         """Algorithms of somebody's own that were begun, whose parameters and code no manifest has."""
@@ -112,8 +130,10 @@ class Comparison:
 
     @cached_property
     def subjects(self) -> list[Subject]:
-        """Every algorithm of every run; its label has as much of run and name as distinguishes it."""
-        pairs = [(run, entry) for run in self.runs for entry in run.entries]
+        """Every algorithm of every run, those of one name beside each other; its label has as much of run and name
+        as distinguishes it."""
+        order = list(dict.fromkeys(entry.slug for run in self.runs for entry in run.entries))
+        pairs = [(run, entry) for slug in order for run in self.runs for entry in run.entries if entry.slug == slug]
         if len(self.runs) == 1:
             return [Subject(entry.name, run, entry) for run, entry in pairs]
         if len({entry.name for _, entry in pairs}) == 1 and len(pairs) == len(self.runs):
@@ -154,10 +174,14 @@ class Comparison:
         return [_against(base, other, level) for base, other in self._pairs]
 
     @cached_property
+    def ratios(self) -> list[Ratio]:
+        """Those of all pairs."""
+        return [found for one in self.against for name in QUANTITIES if (found := getattr(one, name)) is not None]
+
+    @cached_property
     def replicas_needed(self) -> str:
         """How many replicas intervals take where there were too few, in a sentence; empty where there are enough."""
-        ratios = [ratio for one in self.against for name in QUANTITIES if (ratio := getattr(one, name)) is not None]
-        needed = sorted({replicas_needed(one) for one in ratios if math.isnan(one.low)})
+        needed = sorted({replicas_needed(one) for one in self.ratios if not (one.has_interval or one.same)})
         return f"An interval takes {' or '.join(map(str, needed))} replicas of each." if needed else ""
 
     def result(self) -> ComparisonResult:
@@ -201,7 +225,7 @@ def _algorithm(subject: Subject) -> ComparedAlgorithm:
         epsilon_audited=audit and audit.epsilon_audited,
         first_violation=audit and audit.first_violation,
         delta=claim and claim.delta,
-        adjacency=claim and claim.adjacency,
+        adjacency=claim and claim.stated[0],
         norm=claim and claim.norm,
         error=ComparedAlgorithm.FinalError(
             final=curve and curve.final, replicas=curve and curve.replicas, unit=curve.unit if curve else None
@@ -223,6 +247,7 @@ def read_runs(places: Sequence[str]) -> list[Run]:
     """
     wanted: dict[Path, tuple[str, ...] | None] = {}
     asked: dict[Path, list[str]] = {}
+    there: dict[tuple[Path, str | None], str] = {}
     for place in places:
         folder, slug = Path(place), None
         before, _, last = place.rpartition(":")
@@ -231,6 +256,7 @@ def read_runs(places: Sequence[str]) -> list[Run]:
         elif folder.name == RESULTS:
             folder = folder.parent
         for one in _folders(folder, place):
+            _once(there, one.resolve(), slug, place)
             asked.setdefault(one, []).extend([] if slug is None else [slug])
             known = wanted.get(one, ())
             wanted[one] = None if slug is None or known is None else tuple(dict.fromkeys((*known, slug)))
@@ -247,18 +273,27 @@ def read_runs(places: Sequence[str]) -> list[Run]:
         except ScenarioError:  # no manifest that can be read
             resolved = {}
         runs.append(Run(folder, label, _read(folder), slugs, resolved))
-        there = [one.slug for one in runs[-1].results.algorithms]
+        begun = [one.slug for one in runs[-1].results.algorithms]
         for slug in asked[folder]:
-            if slug not in there:
-                allowed = ", ".join(there) or "none"
+            if slug not in begun:
+                allowed = ", ".join(begun) or "none"
                 raise ScenarioError("runs", f"{folder}:{slug}", "no such algorithm there", allowed)
-        if not there:
+        if not begun:
             raise ScenarioError("runs", str(folder), "no algorithm was begun there", "a run that got farther")
     if sum(len(run.entries) for run in runs) < 2:
         raise ScenarioError(
             "runs", " ".join(places), "one algorithm of one run has nothing beside it", "two algorithms, or two runs"
         )
     return runs
+
+
+def _once(there: dict[tuple[Path, str | None], str], folder: Path, slug: str | None, place: str) -> None:
+    """Note what a place names. You get a `ScenarioError` for what an earlier one names too."""
+    for (path, other), earlier in there.items():
+        if path == folder and (slug is None or other is None or slug == other):
+            beside = "" if earlier == place else f", as {earlier}"
+            raise ScenarioError("runs", place, f"is there already{beside}", "every run, or algorithm of a run, once")
+    there[folder, slug] = place
 
 
 def _folders(folder: Path, place: str) -> Iterator[Path]:
@@ -288,7 +323,7 @@ def _differences(runs: Sequence[Run]) -> list[ComparisonResult.Difference]:
     Algorithms are matched by name; where every run has one alone, these are matched whatever they are called. One
     that some runs do not have is a field by itself, its value its kind: its fields are compared among those that do.
     Of an algorithm of somebody's own the fields of its class are compared, defaults and all, and its code. A list of
-    plain values is one value.
+    plain values is one value; a mapping that another run lacks is one as its file may have it, without defaults.
     """
     alone = all(len(run.specs) == 1 for run in runs)
     there = [{str(one.get("name")): one.get("kind") for one in run.specs} for run in runs]
@@ -297,8 +332,10 @@ def _differences(runs: Sequence[Run]) -> list[ComparisonResult.Difference]:
         for name in dict.fromkeys(name for one in there for name in one)
         if not alone and any(name not in one for one in there)
     }
-    trees = [run.results.scenario.model_dump(mode="json", exclude={*_WORDS, "algorithms"}) for run in runs]
-    within = list(_differing("", trees))
+    scenarios, less = [run.results.scenario for run in runs], {*_WORDS, "algorithms"}
+    trees = [one.model_dump(mode="json", exclude=less) for one in scenarios]
+    short = [one.model_dump(mode="json", exclude=less, exclude_defaults=True) for one in scenarios]
+    within = list(_differing("", trees, short))
     own = [{"algorithm" if alone else f"algorithms[{one.get('name')}]": one for one in run.specs} for run in runs]
     for name in dict.fromkeys(name for one in own for name in one):
         within += [
@@ -311,15 +348,36 @@ def _differences(runs: Sequence[Run]) -> list[ComparisonResult.Difference]:
     return [*within, *missing, *_differing("", versions)]
 
 
-def _differing(path: str, nodes: Sequence[object]) -> Iterator[ComparisonResult.Difference]:
+def _differing(
+    path: str, nodes: Sequence[object], short: Sequence[object] = ()
+) -> Iterator[ComparisonResult.Difference]:
     """The fields below a path whose values are not the same in all trees: those within a mapping where every tree
-    has one there, else the mapping as one value. An entry of a list goes by its name, if it has one, or its place."""
-    inner = [_inner(one) for one in nodes]
-    if all(inner):
+    has one there, else the mapping as one value. With trees that are `short` of their defaults, mappings of two kinds
+    that have other fields are one value, too, and one value has no defaults. An entry of a list goes by its name, if
+    it has one, or its place."""
+    inner, without = [_inner(one) for one in nodes], [_inner(one) for one in short]
+    if all(inner) and not (short and _of_two_kinds(inner)):
         for key in dict.fromkeys(key for one in inner for key in one):
-            yield from _differing(f"{path}{key}".removeprefix("."), [one.get(key, ABSENT) for one in inner])
+            below = [[one.get(key, ABSENT) for one in trees] for trees in (inner, without)]
+            yield from _differing(f"{path}{key}".removeprefix("."), *below)
     elif any(not _same(value, nodes[0]) for value in nodes):
-        yield ComparisonResult.Difference(field=path, values=tuple(cast("Setting", one) for one in nodes))
+        values = [_brief(one, less) for one, less in zip(nodes, short or nodes, strict=True)]
+        yield ComparisonResult.Difference(field=path, values=tuple(cast("Setting", one) for one in values))
+
+
+def _of_two_kinds(inner: Sequence[Mapping[str, object]]) -> bool:
+    """Whether mappings are of two kinds, which have other fields."""
+    kinds = {str([one.get(f".{key}") for key in _KINDS]) for one in inner}
+    return len(kinds) > 1 and len({frozenset(one) for one in inner}) > 1
+
+
+def _brief(node: object, short: object) -> object:
+    """A mapping with its kind and what is not at its default; with all where everything is."""
+    if isinstance(node, Mapping):
+        fields, kept = cast("Fields", node), cast("Fields", short if isinstance(short, Mapping) else {})
+        first = {key: fields[key] for key in _KINDS if key in fields}
+        return first | {key: kept[key] for key in fields if key in kept and key not in first} or fields
+    return node
 
 
 def _inner(node: object) -> dict[str, object]:
@@ -360,24 +418,20 @@ def _cautions(
         }
         return _several(what, why, values.items(), apart if values.keys() <= paired else None)
 
-    objectives: dict[tuple[str, ...], list[str]] = {}
-    for run in runs:
-        objectives.setdefault(_facts(run), []).append(run.label)
-    listed = "; ".join(", ".join(labels) for labels in objectives.values())
-    other = f"Not the same objective ({listed}): errors are relative to different optima."
     each = [{entry.convergence.unit for entry in run.entries if entry.convergence} for run in runs]
     usual = len(each) > 1 and all(units == each[0] for units in each)  # the same units in every run are no news
     units = [(one.label, one.entry.convergence.unit) for one in subjects if one.entry.convergence and not usual]
     found = [
-        other if len(objectives) > 1 else "",
-        differ("adjacency", "their epsilons bound different changes", lambda a: a.claim.adjacency),
+        *_objectives(runs),
+        differ("adjacency", "their epsilons bound different changes", lambda a: a.claim.stated[0]),
         differ("δ", "an ε at one δ is none at another", lambda a: show(a.claim.delta)),
         differ("norm of the claim", "a change of 1 is not the same in both", lambda a: a.claim.norm),
-        differ(changed, "the more it changes, the larger is ε", lambda a: show(a.claim.gradient_change, 4)),
+        differ(changed, "the more it changes, the larger is ε", lambda a: show(a.claim.stated[1], 4)),
         _several("accuracy's measure", "what an accuracy costs is of different measures",
                  ((label, own.measure.replace("_", " ")) for label, own in costed if own.to_accuracy)),
         _several("unit of time", "curves by rounds and by activations share an axis", units),
-        differ("number of trials", "what a game can prove at most grows with them", lambda a: show(a.trials)),
+        differ("number of transcripts of each world", "what a game can prove at most grows with them",
+               lambda a: f"{a.trials:,}"),
         differ("confidence of the audit", "the surer, the wider is an interval of the same evidence",
                lambda a: show(a.confidence)),
         differ("audited agent", "each has its own data, and says other things",
@@ -397,10 +451,54 @@ def _cautions(
     return [line for line in found if line]
 
 
+def _objectives(runs: Sequence[Run]) -> list[str]:
+    """A sentence where not all solve one problem, and one where their seeds split its data in other ways."""
+    posed: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        posed.setdefault(run.posed, []).append(run)
+    facts = [_facts(alike[0]) for alike in posed.values()]
+    apart = [len(set(values)) > 1 for values in zip(*facts, strict=True)]  # those that are not the same in all
+    listed = [
+        ": ".join(filter(None, (_labels(alike), ", ".join(compress(own, apart)))))
+        for alike, own in zip(posed.values(), facts, strict=True)
+    ]
+    other = [f"Not the same objective ({'; '.join(listed)}): {_OPTIMA}."] if len(posed) > 1 else []
+    return [*other, *filter(None, map(_splits, posed.values()))]
+
+
 def _facts(run: Run) -> tuple[str, ...]:
-    """The facts of the objective, and the fields it was made of."""
+    """The problem in a few words."""
     problem = run.results.problem
-    return (run.results.scenario.problem.model_dump_json(), *(str(getattr(problem, name, None)) for name in _FACTS))
+    if problem is None:
+        return ("nothing was run", "", "")
+    kind, data = problem.kind.replace("_", " "), f"{problem.records:,} records of {problem.data}"
+    return kind, data, plural(problem.agents, "agent")
+
+
+def _splits(alike: Sequence[Run]) -> str:
+    """A sentence where runs of one problem have not the same objectives: by their seeds, or by other data."""
+    splits: dict[tuple[str, ...], list[Run]] = {}
+    for run in alike:
+        splits.setdefault(run.split, []).append(run)
+    if len(splits) < 2:
+        return ""
+    listed = "; ".join(map(_labels, splits.values()))
+    if not all(redrawn(a, b) for a in alike for b in alike if a.split != b.split):
+        return f"Not the same objective ({listed}): {_OPTIMA}."
+    return (
+        f"Not the same split of the data ({listed}): the seed draws which agent holds which records. Errors are "
+        "relative to the optimum of each run, and a ratio has what the draw does in it. Like with like: one seed, "
+        "and more `replicas`, which draw the noise anew for the same split."
+    )
+
+
+def _labels(runs: Sequence[Run]) -> str:
+    return ", ".join(run.label for run in runs)
+
+
+def redrawn(one: Run, other: Run) -> bool:
+    """Whether two runs solve one problem, of which their seeds draw another split of the data."""
+    return one.posed == other.posed and one.split != other.split and one.results.seed != other.results.seed
 
 
 def _own_code(runs: Sequence[Run]) -> list[str]:
@@ -451,16 +549,26 @@ def _against(base: Subject, other: Subject, level: float) -> ComparisonResult.Ag
     side: Side | None = None
     confidence: float | None = None
     if isinstance(first, AuditResult) and isinstance(second, AuditResult):
-        if different := next((name for name, term in _TERMS.items() if term(first) != term(second)), None):
-            why["epsilon_exact"] = f"not the same {different}"
+        side = _side(first.epsilon_exact, second.epsilon_exact)
+        different = next((name for name, term in _TERMS.items() if term(first) != term(second)), None)
+        if different and side != "both infinite":
+            why["epsilon_exact"], side = f"not the same {different}", None
         else:  # both intervals hold at once: each fails with its own error rate, and either may (a union bound)
-            one, two = first.epsilon_exact, second.epsilon_exact
-            above = exceeds(two.lower, one.upper)
-            side = "above" if above else "below" if exceeds(one.lower, two.upper) else "not told apart"
             confidence = max(0.0, round(first.confidence + second.confidence - 1, 12))
     return ComparisonResult.Against(
         base=base.label, other=other.label, epsilon_exact=side, epsilon_exact_confidence=confidence, why=why, **ratios
     )
+
+
+def _side(one: EpsilonExact, two: EpsilonExact) -> Side:
+    """Where the second interval is, beside the first."""
+    if math.isinf(one.lower) and math.isinf(two.lower):
+        return "both infinite"
+    if exceeds(two.lower, one.upper):
+        return "above"
+    if exceeds(one.lower, two.upper):
+        return "below"
+    return "equal" if one.lower == one.upper and two.lower == two.upper else "not told apart"
 
 
 def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | str:
@@ -474,7 +582,7 @@ def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | st
         )
     if not first or not second:
         return "nothing was estimated" if name == "gradient_error" else "nothing was run"
-    if _facts(base.run) != _facts(other.run):
+    if (base.run.posed, base.run.split) != (other.run.posed, other.run.split) and not redrawn(base.run, other.run):
         return "not the same objective"
     if not all(0 < v < math.inf for v in (*first, *second)):
         return "an error is 0 or no number"
@@ -508,6 +616,7 @@ def ratio(first: Sequence[float], second: Sequence[float], *, paired: bool, conf
     counts = len(first), len(second)
     if paired:
         quotients = [b / a for a, b in zip(first, second, strict=True)]
-        return Ratio(median(quotients), *_median_interval(quotients, confidence), True, confidence, counts)
+        ends, same = _median_interval(quotients, confidence), list(first) == list(second)
+        return Ratio(median(quotients), *ends, True, confidence, counts, same)
     (a_low, a_high), (b_low, b_high) = (_median_interval(v, (1 + confidence) / 2) for v in (first, second))
     return Ratio(median(second) / median(first), b_low / a_high, b_high / a_low, False, confidence, counts)

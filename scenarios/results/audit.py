@@ -276,12 +276,23 @@ class AuditResult(_Repeated, Shown):
         """Norm in which the change of a gradient is bounded."""
         gradient_change: float
         """Largest change of a gradient that the adjacency allows, in that norm."""
+        stated_adjacency: str | None = None
+        """Adjacency as the claim states it, in words, where the audited pair is of a wider one; else null."""
+        stated_change: float | None = None
+        """Largest change of a gradient that this one allows; null where `stated_adjacency` is."""
         failed_conditions: tuple[str, ...]
         """Conditions of the formula that fail."""
         waived_conditions: tuple[str, ...] = ()
         """Stated conditions that fail, but that the theorem's proof does not need."""
         coins: Literal["known", "secret"] = "secret"
         """For whom it is judged: who knows the agent's private coins, or who does not."""
+
+        @property
+        def stated(self) -> tuple[str, float]:
+            """The adjacency that the claim states, in words, and its largest change of a gradient."""
+            if self.stated_adjacency is None or self.stated_change is None:
+                return self.adjacency, self.gradient_change
+            return self.stated_adjacency, self.stated_change
 
     class SequentialTest(Result):
         """The game that may stop at any coin."""

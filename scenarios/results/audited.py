@@ -9,6 +9,7 @@ from attacks.audit import loss_breakdown as losses
 from attacks.audit import views
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.loss.release_cost import Ratio
+from netsim.claims import Claim
 from scenarios.results.audit import AuditResult, EpsilonExact, Game
 from scenarios.results.base import Ends, taken
 from scenarios.results.budgets import AverageCase, LossBreakdown, LossPart
@@ -19,8 +20,10 @@ MOST_PARTS = 120
 Part = TypeVar("Part", bound=LossPart)
 
 
-def audit_result(found: audits.AuditResult) -> AuditResult:
-    """Claim, three epsilons, evidence and verdict; `witness` is null until the transcript has a file."""
+def audit_result(found: audits.AuditResult, stated: Claim | None = None) -> AuditResult:
+    """Claim, three epsilons, evidence and verdict; `witness` is null until the transcript has a file. `stated`: the
+    claim before it was held to a wider adjacency, that of its pair."""
+    wider = None if stated is None or stated.adjacency == found.claim.adjacency else stated.adjacency
     claim, exact, parts, game, learned = found.claim, found.exact, found.loss_breakdown, found.anytime, found.trained
     return taken(
         AuditResult,
@@ -36,6 +39,8 @@ def audit_result(found: audits.AuditResult) -> AuditResult:
             claim,
             adjacency=claim.adjacency.relation,
             gradient_change=claim.adjacency.gradient_change,
+            stated_adjacency=wider and wider.relation,
+            stated_change=wider and wider.gradient_change,
             failed_conditions=tuple(claim.failed_conditions),
             waived_conditions=tuple(claim.waived_conditions),
         ),

@@ -193,7 +193,7 @@ def _on_radio(results: Results) -> bool:
 
 
 # ── runs side by side ───────────────────────────────────────────────────────────────────────────────────
-Side = Literal["below", "above", "not told apart"]
+Side = Literal["below", "above", "equal", "both infinite", "not told apart"]
 
 
 @dataclass(frozen=True)
@@ -212,6 +212,13 @@ class Ratio:
     """Confidence of the interval."""
     counts: tuple[int, int]
     """Sizes of the first and of the second sample."""
+    same: bool = False
+    """Whether both samples are the same numbers, to the last bit."""
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there are replicas enough for one."""
+        return not math.isnan(self.low)
 
     @property
     def told_apart(self) -> bool:
@@ -305,7 +312,8 @@ class ComparisonResult(Result):
         field: str
         """Dotted path of the field; of your own algorithm also what its class sets, and its code's SHA-256."""
         values: tuple[Setting, ...]
-        """Its values, one a run; null where a run has no such field."""
+        """Its values, one a run; null where a run has no such field, and of a mapping that another run lacks what is
+        not at its default."""
 
     class Against(Result):
         """One algorithm against its base."""
@@ -315,8 +323,9 @@ class ComparisonResult(Result):
         other: str
         """Label of the other algorithm."""
         epsilon_exact: Side | None
-        """"below" or "above" where the intervals of two audits of the same pair are apart by more than rounding;
-        else "not told apart"."""
+        """"below" or "above" where the intervals of two audits of the same pair are apart by more than rounding,
+        "equal" where both are one number, and that the same; "both infinite", of whatever pairs; else "not told
+        apart"."""
         epsilon_exact_confidence: float | None
         """Confidence of that; null without it."""
         final_error: Ratio | None
@@ -329,8 +338,8 @@ class ComparisonResult(Result):
     runs: tuple[ComparedRun, ...]
     """The runs; the first is the base."""
     cautions: tuple[str, ...]
-    """Why numbers must not be compared: another objective, adjacency, δ, norm, change of the gradient, measure, unit,
-    trials or version; unfinished runs."""
+    """Why numbers must not be compared: another objective, split of the data, adjacency, δ, norm, change of the
+    gradient, measure, unit, number of transcripts or version; unfinished runs."""
     differences: tuple[Difference, ...]
     """Fields of the scenarios that differ."""
     algorithms: tuple[ComparedAlgorithm, ...]

@@ -6,6 +6,8 @@ from typing import Protocol
 
 from netsim.shown import MISSING, known, show, show_epsilon, ten_to
 
+_WHOLE = 1e7
+"""Whole numbers below are written out."""
 NARROW_SPACE = "\u202f"
 """Before %: no line ends there."""
 
@@ -58,6 +60,11 @@ def count(value: float | None) -> str:
     """An integer with commas between thousands; a fraction as `show` gives it."""
     x = known(value)
     return f"{int(x):,}" if math.isfinite(x) and x == int(x) else show(x)
+
+
+def alone(value: float) -> str:
+    """A number by itself, in a cell or at a tick: a whole one below ten million with all its digits."""
+    return count(value) if abs(value) < _WHOLE else show(value)
 
 
 def plural(number: int, noun: str) -> str:

@@ -134,7 +134,7 @@ class Judge:
         proof = witnesses.Audited(options.pair, options.claim, activations, found.witness)
         path = witnesses.file_of(self.folder, entry.slug + self.draft)
         saved = witnesses.save(path, self.experiment, subject, proof)
-        audit = replace(audit_result(found), search=search)
+        audit = replace(audit_result(found, options.stated), search=search)
         if isinstance(saved, Path):
             audit = replace(audit, witness=saved.name)
         elif audit.verdict in BROKEN:

@@ -204,7 +204,7 @@ def audit_own(
         found = decided(options_, None, shown, jobs)
         judge = Judge(experiment, Path(), shown, jobs, lambda _: None)  # of which only what writes nothing is called
         looked = judge.looked(_entry(name, "", simulation.algorithm.noisy), options_)
-    judged = replace(audit_result(found), search=search)
+    judged = replace(audit_result(found, stated), search=search)
     entry = replace(_entry(name, "", simulation.algorithm.noisy, audit=judged), kind="python")
     advised = all_steps(replace(header(experiment, ""), algorithms=(entry,)))
     steps = tuple(_in_python(step.words, step.command) for step in advised)

@@ -4,14 +4,24 @@ import copy
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
-from pydantic import AfterValidator, Field, JsonValue, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    JsonValue,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import PydanticCustomError
 
@@ -159,9 +169,9 @@ class Sweep(Model):
 
 
 @checked
-def load_sweep(text: str, file: str) -> Sweep:
+def load_sweep(text: str, file: str, settings: Sequence[str] = ()) -> Sweep:
     """A sweep from YAML text. You get one `ScenarioError` that tells all its mistakes: file, line, field, value and
-    what is allowed."""
+    what is allowed; also those of its scenario with these `settings`, and of the values that fields are given."""
     if file.endswith(".py"):
         allowed = f"a YAML file: `scenario: …`, whose algorithm names it under kind: python, path: {file}:CLASS"
         raise ScenarioError("file", file, "is code, not a sweep", allowed)
@@ -173,7 +183,9 @@ def load_sweep(text: str, file: str) -> Sweep:
     try:
         return mistakes.validated(Sweep, tree, file).as_in(tree)
     except ScenarioError as error:
-        raise together([*_no_base(tree, file), *(_of_scenario(one) for one in error.each())]) from None
+        own = [_of_scenario(one) for one in error.each()]
+        found = [*own, *_mistaken_values(tree, file, settings)]
+        raise together(_by_line(found)) from None
 
 
 def _of_scenario(error: ScenarioError) -> ScenarioError:
@@ -186,16 +198,29 @@ def _of_scenario(error: ScenarioError) -> ScenarioError:
     return replace(error, problem=f"unknown field: a scenario's; did you mean {ways}?")
 
 
-def _no_base(tree: Any, file: str) -> Sequence[ScenarioError]:
-    """That the file of the scenario is not there, beside other mistakes."""
-    name = plain(tree).get("scenario")
-    if not isinstance(name, str) or not name.endswith((".yaml", ".yml")) or (Path(file).parent / name).exists():
+def _mistaken_values(tree: Any, file: str, settings: Sequence[str]) -> Sequence[ScenarioError]:
+    """Beside other mistakes those of the scenario, and of values that its fields are given."""
+    fields = cast("Mapping[str, object]", plain(tree))
+    if not (name := fields.get("scenario")) or not isinstance(name, str):
         return ()
     try:
-        base_of(Sweep(scenario=name).as_in(tree), file)
-    except ScenarioError as error:
-        return error.each()
+        base = base_of(Sweep(scenario=name).as_in(tree), file, settings)
+        grid, drawn = (_valid(name, kind, fields.get(kind)) for kind in ("grid", "random"))
+        alone = {path: law for path, law in drawn.items() if path not in grid}
+        if math.prod(map(len, grid.values())) <= _FEW:
+            points(Sweep(scenario=name, grid=grid, random=alone).as_in(tree), base)
+    except ScenarioError as error:  # no number of a point is right yet
+        return [replace(one, field=re.sub(r"^point \d+: ", "", one.field)) for one in error.each()]
     return ()
+
+
+def _valid(scenario: str, kind: str, given: object) -> dict[str, Any]:
+    """The fields of a grid, or of random, whose own values or laws have no mistakes."""
+    found: dict[str, Any] = {}
+    for path, values in cast("Mapping[str, object]", given).items() if isinstance(given, Mapping) else ():
+        with suppress(ScenarioError, ValidationError):
+            found |= getattr(Sweep.model_validate({"scenario": scenario, kind: {path: values}}), kind)
+    return found
 
 
 def json_schema() -> JsonSchemaValue:
@@ -260,14 +285,21 @@ def points(sweep: Sweep, base: Located) -> tuple[Point, ...]:
                     each = [located(one, sweep, fields, len(found) + len(wrong)) for one in error.each()]
                     wrong |= {without_name(one): one for one in each if without_name(one) not in wrong}
             if len(wrong) >= MOST:
-                raise together(list(wrong.values()))
+                raise together(_by_line(wrong.values()))
     if wrong:
-        raise together(list(wrong.values()))
+        raise together(_by_line(wrong.values()))
     return tuple(found)
 
 
 MOST = 20
 """Mistakes after which no further points are looked at."""
+_FEW = 500
+"""Points beyond which their values are not looked at where the file has other mistakes."""
+
+
+def _by_line(errors: Iterable[ScenarioError]) -> list[ScenarioError]:
+    """In the order of the sweep's file."""
+    return sorted(errors, key=lambda one: one.line or 0)
 
 
 def located(error: ScenarioError, sweep: Sweep, fields: Mapping[str, Setting], index: int) -> ScenarioError:

@@ -22,7 +22,7 @@ from PIL import Image
 from netsim.errors import ScenarioError
 from scenarios.render.page.printed import FORMATS, plainly_drawn, printed, too_narrow
 from scenarios.results.base import write_text
-from scenarios.results.numbers import show, ten_to
+from scenarios.results.numbers import alone, ten_to
 
 Style: TypeAlias = dict[str, object]
 """Keywords of a matplotlib artist."""
@@ -331,11 +331,11 @@ class Scale:
         span = self.high - self.low
         decades = range(math.floor(self.low), math.ceil(self.high) + 1)
         if span < 2.3:
-            marks = [(d + math.log10(m), show(m * 10.0**d)) for d in decades for m in (1, 2, 5)]
+            marks = [(d + math.log10(m), alone(m * 10.0**d)) for d in decades for m in (1, 2, 5)]
         else:
             stride = max(1, round(span / 6))
             plain = span < 5 and self.low > -3
-            marks = [(float(d), show(10.0**d) if plain else ten_to(d)) for d in decades if d % stride == 0]
+            marks = [(float(d), alone(10.0**d) if plain else ten_to(d)) for d in decades if d % stride == 0]
         ends = [(self.zero, "0")] * self.has_zero + [(self.infinity, "∞")] * self.has_infinity
         return [(place, label) for place, label in marks if self.low <= place <= self.high] + ends
 
@@ -361,7 +361,7 @@ class Scale:
         plot.set_yticks([], minor=True)
 
 
-def write_ticks(axis: Any, text: Callable[[float], str] = show) -> None:
+def write_ticks(axis: Any, text: Callable[[float], str] = alone) -> None:
     """Write the numbers of a matplotlib axis as the page does."""
 
     def written(value: float, _: object) -> str:
@@ -385,23 +385,32 @@ _SHAPES = {
 
 @dataclass(frozen=True)
 class Series:
-    """The look of algorithm number `index`."""
+    """The look of algorithm number `index`; of one of several curves of an algorithm with the algorithm's `hue` and a
+    `shape` of its own."""
 
     index: int
+    hue: int | None = None
+    """Number of its colour; None: `index`."""
+    shape: int | None = None
+    """Number of its marker and dashes; None: `index`."""
 
     @property
     def colour(self) -> str:
-        return _COLOURS[self.index % len(_COLOURS)]
+        return _COLOURS[(self.index if self.hue is None else self.hue) % len(_COLOURS)]
 
     @property
     def marker(self) -> str:
-        return _MARKERS[self.index % len(_MARKERS)]
+        return _MARKERS[self._shape % len(_MARKERS)]
 
     @property
     def line(self) -> Style:
         """Keywords of a matplotlib line."""
-        dashes = _DASHES[self.index % len(_DASHES)]
+        dashes = _DASHES[self._shape % len(_DASHES)]
         return {"color": self.colour, "linestyle": (0, dashes) if dashes else "solid"}
+
+    @property
+    def _shape(self) -> int:
+        return self.index if self.shape is None else self.shape
 
     @property
     def marked(self) -> Style:

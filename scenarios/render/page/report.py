@@ -52,7 +52,7 @@ from scenarios.results.audit import AuditResult
 from scenarios.results.curves import COLUMNS, step
 from scenarios.results.curves import rows as costs_of
 from scenarios.results.findings import listener
-from scenarios.results.numbers import count, plural, show, show_epsilon
+from scenarios.results.numbers import alone, count, plural, show, show_epsilon
 from scenarios.results.reproduction import CheckAnswer, FigureCurve, FigureResult
 from scenarios.results.traffic import TrafficResult
 from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, Results
@@ -342,6 +342,8 @@ ABSENT = "data not present"
 """The status of a variant whose data set is not on this machine."""
 _FEW, _CROWDED, _SMALL = 4, 7, (300, 190)
 """Bands of more curves than a few are lighter; a crowd has small figures too, of so many pixels."""
+_LARGE = 1e4
+"""Numbers of an axis from which on they have commas between thousands."""
 _CHECK_LINES, _FIGURE_LINES = 4, 21
 """The height of a check with one answer, and of a figure, in lines of text."""
 
@@ -460,6 +462,11 @@ def _plot(
     with canvas(*size) as (drawing, plot):
         place = _places(plot, figure, curves)
         shift = _log(plot, figure, curves) if figure.log else float
+        if (
+            not figure.log
+            and max((y for curve in curves for y in curve.y if math.isfinite(y)), default=0.0) >= _LARGE
+        ):
+            write_ticks(plot.yaxis)
         if over:  # limits that show every curve
             ends = [place(v) for curve in curves for v in curve.x]
             margin = 0.04 * ((max(ends) - min(ends)) or 1.0)
@@ -544,8 +551,8 @@ def _places(plot: Any, figure: FigureResult, curves: Sequence[FigureCurve]) -> A
         plot.set_xscale("log")
         plot.set_xticks([], minor=True)
     if len(values) <= 8:
-        plot.set_xticks(sorted(values), [show(x) for x in sorted(values)])
-    elif max(values) >= 1e5 or plot.get_xscale() == "log":
+        plot.set_xticks(sorted(values), [alone(x) for x in sorted(values)])
+    elif max(values) >= _LARGE or plot.get_xscale() == "log":
         write_ticks(plot.xaxis)
     return float
 

@@ -13,12 +13,21 @@ from scenarios.render.sentences import Finding, headline, meanings, terms
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
-from scenarios.results.findings import ComparisonResult, Ratio
+from scenarios.results.findings import ComparisonResult, Ratio, Side
 from scenarios.results.numbers import MISSING, at_least, count, exact, known, show, show_epsilon
 
 _LETTERS = 300
 """Of a value in the table of differences."""
+_FIELDS = 12
+"""Fields that differ beyond which their table is closed."""
 _EXACT = "epsilon_exact"
+_SAME, _FEW = "the same in every replica", " (too few replicas)"
+_SIDES: dict[Side | None, str] = {
+    "not told apart": "no proven difference",
+    "equal": "the same",
+    "both infinite": "both are infinite",
+}
+"""How two exact epsilons lie to each other where neither is larger."""
 _COSTS = {"plf": "Θ", "messages": "Messages", "bytes": "Bytes on the air", "queries": "Queries"}
 _HEADS = ("Algorithm", "Final relative error [5 %, 95 %]", "Replicas", "Gradients estimated", "Median error")
 
@@ -41,7 +50,7 @@ def comparison_page(comparison: Comparison) -> str:
         .get_template("compare.html.j2")
         .render(
             title=name,
-            first="verdicts",
+            first="verdicts" if len(runs) == 1 else "differences",
             series=len(shown),
             runs=runs,
             again=shlex.join(["netsim", "compare", *places]),
@@ -52,11 +61,13 @@ def comparison_page(comparison: Comparison) -> str:
             cautions=comparison.cautions,
             verdicts=[(_verdict_cells(one), found) for one, found in zip(subjects, ordered, strict=True)],
             differences=[(d.field, [_value(v) for v in d.values]) for d in comparison.differences],
+            most_fields=_FIELDS,
             unrecorded=comparison.unrecorded,
             quantities=list(QUANTITIES.values()),
             against=[_against(one) for one in comparison.against],
             confidence=show(100 * CONFIDENCE),
             needed=comparison.replicas_needed,
+            intervals=any(one.has_interval for one in comparison.ratios),
             curves_title="The runs and the attacks",
             run_title="How they end, and what they cost",
             run_rows=[
@@ -122,10 +133,10 @@ def against_words(one: ComparisonResult.Against) -> dict[str, str]:
     for name in QUANTITIES:
         ratio: Ratio | None = getattr(one, name)
         if ratio is not None:
-            ends = f" [{show(ratio.low)}, {show(ratio.high)}]"
-            found[name] = f"{show(ratio.estimate)} ×{ends if ratio.low == ratio.low else ' (too few replicas)'}"
-    if one.epsilon_exact == "not told apart":
-        found[_EXACT] = "no proven difference"
+            ends = f" [{show(ratio.low)}, {show(ratio.high)}]" if ratio.has_interval else _FEW
+            found[name] = _SAME if ratio.same else f"{show(ratio.estimate)} ×{ends}"
+    if one.epsilon_exact in _SIDES:
+        found[_EXACT] = _SIDES[one.epsilon_exact]
     elif one.epsilon_exact is not None:
         which = "smaller" if one.epsilon_exact == "below" else "larger"
         found[_EXACT] = f"{which}, proven at {show(100 * known(one.epsilon_exact_confidence))} %"

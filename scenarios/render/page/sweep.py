@@ -19,7 +19,7 @@ from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import Chart, Drawing, Series, canvas
 from scenarios.render.page.report import chart_of, environment
 from scenarios.render.terminal import leaves, of_algorithm
-from scenarios.results.numbers import MISSING, between, count, plural, show, ten_to
+from scenarios.results.numbers import MISSING, alone, between, count, plural, show, ten_to
 from scenarios.results.reproduction import FigureCurve, FigureResult
 
 Point: TypeAlias = Mapping[str, object]
@@ -69,7 +69,13 @@ class SweptTable:
     @property
     def words(self) -> dict[str, str]:
         """The fields as axes and columns name them."""
-        return dict(zip(self.fields, leaves(self.fields, self.algorithms), strict=True))
+        every = (*self.fields, *self.seeds)
+        return dict(zip(every, leaves(every, self.algorithms), strict=True))
+
+    @property
+    def seeds(self) -> tuple[str, ...]:
+        """The column of the scenario's seed, where there are several."""
+        return ("seed",) if len(self.values("seed")) > 1 else ()
 
     def word(self, name: str) -> str:
         """A column as axes and captions name it."""
@@ -81,9 +87,13 @@ class SweptTable:
         return tuple(name for name in self.fields if len(self.values(name)) > 1)
 
     def look(self, algorithm: object, group: int, groups: int) -> Series:
-        """The look of an algorithm's curve at one of the values of a second field: the same in every figure."""
+        """The look of an algorithm's curve at one of the values of a second field: one colour for each algorithm, in
+        every figure, and a marker for each value; of a single algorithm a colour for each value, too."""
         order = list(dict.fromkeys([*self.algorithms, *(row.get("algorithm") for row in self.rows)]))
-        return Series(order.index(algorithm) * groups + group)
+        if len(order) == 1:
+            return Series(group)
+        k = order.index(algorithm)
+        return Series(k * _MOST + group, k, group if groups > 1 else k)
 
     def touches(self, name: str, algorithm: object) -> bool:
         """Whether a column can matter to an algorithm: the field of another one cannot."""
@@ -127,9 +137,9 @@ def constant(table: SweptTable) -> list[str]:
     for name, words in _COLUMNS.items():
         same = {one: next(iter(values)) for one, values in _each(table, name).items() if len(values) == 1}
         if same and len(set(same.values())) == 1 and len(same) > 1 and len(same) == len(_each(table, name)):
-            found.append(f"{words}: {_words(next(iter(same.values())))}")
+            found.append(f"{words}: {alone(next(iter(same.values())))}")
         elif same:
-            found.append(f"{words}: {', '.join(f'{one} {_words(value)}' for one, value in same.items())}")
+            found.append(f"{words}: {', '.join(f'{one} {alone(value)}' for one, value in same.items())}")
     return found
 
 
@@ -167,7 +177,7 @@ def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) 
     points = {row.get("point") for row in table.rows}
     failed = {row.get("point"): str(row["error"]) for row in table.rows if row.get("error") is not None}
     fixed = [name for name in table.fields if name not in table.varied]
-    columns = [name for name in (*table.fields, "algorithm", "verdict", *_COLUMNS) if name != _REFUTED]
+    columns = [name for name in (*table.fields, *table.seeds, "algorithm", "verdict", *_COLUMNS) if name != _REFUTED]
     shown = [name for name in columns if name not in fixed and any(row.get(name) is not None for row in table.rows)]
     return (
         environment()
@@ -175,9 +185,9 @@ def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) 
         .render(
             title=f"A sweep of {table.scenario}",
             first="figures",
-            series=len(table.algorithms or "1") * _CURVES,
+            series=len(table.algorithms or "1") * _MOST,
             points=len(points),
-            fields=[(name, [_cell(value) for value in table.values(name)]) for name in table.varied],
+            fields=[(name, [_cell(value) for value in table.values(name)]) for name in (*table.varied, *table.seeds)],
             fixed=[(name, next(map(_cell, table.values(name)), "null")) for name in fixed],
             failed=list(dict.fromkeys(failed.values()))[:_GROUPS],
             failures=len(failed),
@@ -215,13 +225,8 @@ def _draw(chart: Chart) -> None:
 
 def _cell(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return _words(value)
+        return alone(value)
     return MISSING if value is None else setting(value)
-
-
-def _words(value: float) -> str:
-    """A number alone: whole ones with all their digits."""
-    return count(value) if abs(value) < _WHOLE else show(value)
 
 
 def _alike(values: Sequence[float]) -> tuple[list[str], str]:
@@ -320,7 +325,7 @@ def _charts(table: SweptTable, quantity: str, pair: Sequence[str], name: str, le
     if not heat and sum(len(one.curves(pair)) for one in drawn) <= _CURVES:
         return [_lines(drawn, pair, f"{name}-0", notes)]
     same = {one: min(values) for one, values in numbers.items() if len(values) == 1}
-    notes += [f"{one}: {_words(value)} everywhere, not drawn." for one, value in same.items()]
+    notes += [f"{one}: {alone(value)} everywhere, not drawn." for one, value in same.items()]
     left = [one for one in drawn if one.algorithm not in same]
     if not heat:
         return [_lines([one], one.over or pair, f"{name}-{k}", notes) for k, one in enumerate(left) if one.finite]
@@ -380,7 +385,7 @@ class _Numbers:
         """Its numbers in words, where they depend on no column."""
         values = [value for some in self.cells.values() for value in some]
         ends = between((min(values), max(values)))
-        return f"{self.algorithm}: {_words(self.middle(values))} (median; {ends}), whatever the fields, not drawn."
+        return f"{self.algorithm}: {alone(self.middle(values))} (median; {ends}), whatever the fields, not drawn."
 
     @property
     def counts(self) -> str:
@@ -510,7 +515,7 @@ def _heat(numbers: _Numbers, name: str, notes: Sequence[str]) -> Chart:
         drawing = Drawing(name, f"{words}, {ends}.", figure)
     scale = "∞ everywhere."
     if finite:
-        scale = f"Dark: {_words(min(finite))}; bright: {_words(max(finite))}{', on a logarithmic scale' * log}."
+        scale = f"Dark: {alone(min(finite))}; bright: {alone(max(finite))}{', on a logarithmic scale' * log}."
     counted = f"Each cell: the {numbers.counts}." if numbers.counts else ""
     counted += f"{' ' * bool(counted)}Numbers are in units of {unit}." if unit else ""
     return Chart(title, drawing, (), tuple(filter(None, (scale, counted, *notes))))

@@ -37,8 +37,10 @@ def test_a_wrong_file_gets_its_whole_message(name):
 
 
 @pytest.mark.parametrize("name", SWEEPS)
-def test_a_wrong_sweep_gets_its_whole_message(name):
+def test_a_wrong_sweep_gets_its_whole_message(name, tmp_path, monkeypatch):
     text, message = SWEEPS[name]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.yaml").write_text(GOOD)
     with pytest.raises(ScenarioError) as caught:
         points(load_sweep(text, "sweep.yaml"), parse(GOOD, "small.yaml"))
     assert str(caught.value) == message

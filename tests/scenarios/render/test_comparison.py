@@ -96,12 +96,12 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
         ("problem__smoothness", 9.0, "Not the same objective"),
         ("problem__data", "another", "Not the same objective"),
         (f"{AUDIT}claim__delta", 0.01, "Not the same δ (0: noisy · calm; 0.01: noisy · other)"),
-        (f"{AUDIT}claim__adjacency", "any", "Not the same adjacency"),
+        (f"{AUDIT}claim__stated_adjacency", "any", "Not the same adjacency"),
         (f"{AUDIT}claim__norm", "ℓ7", "Not the same norm of the claim"),
-        (f"{AUDIT}claim__gradient_change", 77.0, "Not the same change of the gradient"),
+        (f"{AUDIT}claim__stated_change", 77.0, "Not the same change of the gradient"),
         ("algorithms__1__measures__measure", "mean_error",
          "Not the same accuracy's measure (relative error: calm, plain · other; mean error: noisy · other)"),
-        (f"{AUDIT}trials", 5, "Not the same number of trials"),
+        (f"{AUDIT}trials", 5, "Not the same number of transcripts of each world (80: noisy · calm; 5: noisy"),
         (f"{AUDIT}confidence", 0.9, "Not the same confidence of the audit (0.95: noisy · calm; 0.9"),
         (f"{AUDIT}loss_breakdown__agent", 3, "Not the same audited agent (1: noisy · calm; 3: noisy"),
         (f"{AUDIT}pair", "two records", "Not the same audited pair"),
@@ -163,9 +163,9 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
     assert back.against[1].epsilon_exact == "below"
     for field, value, why in (
         ("claim__delta", 0.01, "δ"),
-        ("claim__adjacency", "any", "adjacency"),
+        ("claim__stated_adjacency", "any", "adjacency"),
         ("claim__norm", "ℓ7", "norm of the claim"),
-        ("claim__gradient_change", 77.0, "change of the gradient"),
+        ("claim__stated_change", 77.0, "change of the gradient"),
         ("loss_breakdown__agent", 3, "audited agent"),
         ("pair", "two records", "audited pair"),
     ):
@@ -184,7 +184,65 @@ def test_epsilons_that_differ_by_rounding_are_not_told_apart(pair, places):
         for ends in [dict.fromkeys(("lower", "estimate", "upper"), at) | dict.fromkeys(ENDS, False)]
     ]
     found = Comparison(runs).against[1]
-    assert (found.epsilon_exact, found.epsilon_exact_confidence) == ("not told apart", 0.9)
+    assert (found.epsilon_exact, found.epsilon_exact_confidence) == ("equal", 0.9)
+    assert against_words(found)["epsilon_exact"] == "the same"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ((2.0, math.inf), (2.5, math.inf), "no proven difference"),
+        ((math.inf, math.inf), (math.inf, math.inf), "both are infinite"),
+        ((2.0, math.inf), (math.inf, math.inf), "no proven difference"),
+        ((2.0, 3.0), (math.inf, math.inf), "larger, proven at 90 %"),
+        ((2.0, 3.0), (2.0, 3.0), "no proven difference"),
+        ((3.0, 3.0), (3.0, 3.0), "the same"),
+    ],
+)
+def test_what_is_said_of_two_exact_epsilons(pair, first, second, words):
+    run = read_runs([str(pair[0])])[0]
+    runs = [
+        changed(run, label, **{f"{AUDIT}epsilon_exact": ends | dict.fromkeys(ENDS, False)})
+        for label, (low, high) in (("one", first), ("other", second))
+        for ends in [{"lower": str(low), "estimate": str(low), "upper": str(high)}]
+    ]
+    assert against_words(Comparison(runs).against[1])["epsilon_exact"] == words
+    elsewhere = [runs[0], changed(runs[1], "other", **{f"{AUDIT}pair": "two records"})]
+    there = against_words(Comparison(elsewhere).against[1])["epsilon_exact"]
+    assert there == (words if words == "both are infinite" else "– (not the same audited pair)")
+
+
+def test_a_wider_pair_is_no_other_adjacency(pair):
+    run = read_runs([str(pair[0])])[0]
+    wider = json.loads(dumps(run.results))["algorithms"][1]["audit"]["claim"]
+    assert wider["adjacency"].startswith("any data in place of ")
+    assert wider["gradient_change"] == "inf"
+    stated = {"adjacency": wider["stated_adjacency"], "gradient_change": wider["stated_change"]}
+    none = {"stated_adjacency": None, "stated_change": None}
+    plain = changed(run, "calm", **{f"{AUDIT}claim": wider | stated | none})
+    for of, cautions in (({}, 1), (none, 2)):  # without: the claim is of this adjacency itself
+        parts = {f"{AUDIT}claim": wider | of, f"{AUDIT}pair": "two others"}
+        comparison = Comparison([plain, changed(run, "other", **parts)])
+        assert len(comparison.cautions) == cautions, comparison.cautions
+        assert comparison.cautions[-1].startswith("Not the same audited pair")
+    assert comparison.result().algorithms[-1].adjacency == wider["adjacency"]
+
+
+def test_another_seed_is_another_split_of_the_same_data(pair):
+    run = read_runs([str(pair[0])])[0]
+    parts = {"problem__smoothness": 9.0, "seed": 6, "scenario__seed": 6}
+    found = Comparison([run, changed(run, "same"), changed(run, "other", **parts)])
+    (said,) = found.cautions
+    assert said.startswith("Not the same split of the data (calm, same; other): the seed draws which agent holds")
+    ratios = {one.other: one.final_error for one in found.against}
+    assert not ratios["noisy · other"].paired
+    assert ratios["noisy · same"].same
+    assert against_words(found.against[2])["final_error"] == "the same in every replica"
+    (said,) = Comparison(
+        [run, changed(run, "other", **(parts | {"problem__agents": 7, "problem__kind": "svm"}))]
+    ).cautions
+    facts = "calm: logistic, 5 agents; other: svm, 7 agents"
+    assert said == f"Not the same objective ({facts}): errors are relative to different optima."
 
 
 def test_audits_again_and_other_code_are_said(pair, tmp_path):
@@ -213,9 +271,9 @@ def test_errors_that_are_no_numbers_have_no_ratio(pair):
     run = read_runs([str(pair[0])])[0]
     other = changed(run, "other", algorithms__1__convergence__finals=["inf"] * 12)
     older = changed(run, "older", algorithms__0__convergence__finals=[])
-    found = Comparison([run, other, older]).against
-    assert found[1].why["final_error"] == "an error is 0 or no number"
-    assert found[2].why["final_error"] == "nothing was run"
+    found = {one.other: one.why for one in Comparison([run, other, older]).against}
+    assert found["noisy · other"]["final_error"] == "an error is 0 or no number"
+    assert found["plain · older"]["final_error"] == "nothing was run"
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -229,10 +287,12 @@ def test_too_few_replicas_for_an_interval_say_how_many_it_takes(paired):
 
 def test_how_many_replicas_intervals_take_is_said_once(pair):
     (run,) = read_runs([str(pair[0])])
-    finals = {f"algorithms__{k}__convergence__finals": [0.1, 0.2, 0.3] for k in (0, 1)}
-    comparison = Comparison([changed(run, "calm", **finals), changed(run, "few", **finals)])
+    calm, few = (
+        {f"algorithms__{k}__convergence__finals": [one, 2 * one, 3 * one] for k in (0, 1)} for one in (1.0, 2.0)
+    )
+    comparison = Comparison([changed(run, "calm", **calm), changed(run, "few", **few)])
     assert comparison.replicas_needed == "An interval takes 8 replicas of each."
-    assert [against_words(one)["final_error"] for one in comparison.against] == ["1 × (too few replicas)"] * 2
+    assert [against_words(one)["final_error"] for one in comparison.against] == ["2 × (too few replicas)"] * 2
     assert comparison_page(comparison).count("An interval takes") == 1
 
 
@@ -270,6 +330,9 @@ def test_variants_of_a_study_are_runs(study):
         (["nowhere"], "no such folder"), (["{calm}"], None),
         (["{calm}:plain"], "one algorithm of one run has nothing beside it"),
         (["{calm}:other", "{loud}"], "no such algorithm there; allowed: plain, noisy"),
+        (["{calm}", "{calm}"], "is there already; allowed: every run, or algorithm of a run, once"),
+        (["{calm}", "{loud}", "{calm}:plain"], "is there already, as .*calm; allowed"),
+        (["{calm}:plain", "{calm}:noisy", "{calm}/../calm:plain"], "is there already, as .*calm:plain"),
         (["{broken}", "{loud}"], "not JSON"), (["{foreign}", "{loud}"], "results.json"),
     ],
 )  # fmt: skip
@@ -326,7 +389,7 @@ def test_the_command_writes_a_page_and_prints_tables_or_json(pair, tmp_path, mon
     found = json.loads(asked.stdout)
     assert set(found) == {"runs", "cautions", "differences", "algorithms", "confidence", "against"}
     assert found["differences"] == [{"field": "algorithms[noisy].scale", "values": [0.2, 1.0]}]
-    assert [one["slug"] for one in found["algorithms"]] == ["plain", "noisy"] * 2
+    assert [one["slug"] for one in found["algorithms"]] == ["plain", "plain", "noisy", "noisy"]
     assert found["against"][1]["final_error"]["paired"]
     Path("comparison.html").unlink()
     cli("compare", *places, "--json")
@@ -413,6 +476,49 @@ def test_an_algorithm_that_a_run_has_not_is_one_row(pair):
 )
 def test_a_mapping_that_one_side_lacks_is_one_row(first, second, found):
     assert {one.field: one.values for one in compared._differing("", [first, second])} == found
+
+
+def test_a_mapping_that_one_side_lacks_is_without_defaults_and_a_group_is_no_difference(pair):
+    run = read_runs([str(pair[0])])[0]
+    other = changed(run, "other", scenario__audit=None, scenario__group="others")
+    found = Comparison([run, other]).differences
+    assert [(one.field, one.values) for one in found] == [("audit", ({"agent": 1, "trials": 80, "chunk": 80}, None))]
+    found = Comparison([run, changed(run, "other", scenario__audit__search=None)]).differences
+    assert [(one.field, one.values) for one in found] == [
+        ("audit.search", ({"candidates": 24, "transcripts": 8}, None))
+    ]
+
+
+def test_mappings_of_two_kinds_are_one_value_and_many_fields_are_closed(pair):
+    run = read_runs([str(pair[0])])[0]
+    other = changed(run, "other", scenario__problem__data={"name": "digits"}, scenario__topology__kind="complete")
+    comparison = Comparison([run, other])
+    synthetic = {"name": "synthetic", "kind": "classification", "records": 40, "dimension": 3}
+    assert {one.field: one.values for one in comparison.differences} == {
+        "problem.data": (synthetic, {"name": "digits"}),
+        "topology.kind": ("ring", "complete"),
+    }
+    assert "2 fields</summary>" not in comparison_page(comparison)
+    many = {f"scenario__audit__{name}": 70 + k for k, name in enumerate(("agent", "trials", "chunk", "draw"))}
+    many |= {f"scenario__attacks__{name}": True for name in ("images", "traffic")}
+    many |= {f"scenario__outputs__{name}": False for name in ("metrics", "tables")}
+    many |= {"scenario__problem__ridge": 3.0, "scenario__problem__l1": 1.0, "scenario__links__loss": 0.5}
+    many |= {"scenario__seed": 4, "scenario__replicas": 4}
+    assert "13 fields</summary>" in comparison_page(Comparison([run, changed(run, "other", **many)]))
+
+
+@pytest.mark.slow
+def test_what_was_asked_stands_before_what_came_of_it(pair, tmp_path):
+    places = [str(folder) for folder in pair]
+    text = comparison_page(Comparison(read_runs([*places, str(shutil.copytree(pair[0], tmp_path / "again"))])))
+    places += ["--out", str(tmp_path / "c.html")]
+    for shown, order in (
+        (text, ('id="differences"', 'id="verdicts"', 'id="sure"', 'id="repeat"')),
+        (cli("compare", *places, ends=0).stdout, ("algorithms[noisy].scale", "verdict", "loud against noisy · calm")),
+    ):
+        at = [shown.find(one) for one in order]
+        assert -1 not in at
+        assert at == sorted(at)
 
 
 def test_the_same_class_by_its_file_alone_is_no_difference(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from itertools import product
 
 import numpy as np
@@ -172,7 +173,57 @@ def test_an_algorithm_has_one_look_on_the_whole_page():
     for one in charts:
         for entry in one.key:
             looks[entry.label.partition(" (")[0]].add(entry.index)
-    assert looks == {"mine": {0}, "other": {1}}
+    assert {name: len(found) for name, found in looks.items()} == {"mine": 1, "other": 1}
+    assert looks["mine"] != looks["other"]
+
+
+def test_an_algorithm_has_one_colour_whether_one_or_several_curves_are_its():
+    """The time goes by the loss alone; the claim by both, of which three rounds are drawn as three curves."""
+    few = [row for row in swept((10, 20, 30)).rows if row["algorithm"] != "third"]
+    for row in few:
+        loss = row["links.loss"]
+        row |= {"time": loss, "epsilon_claimed": row["algorithms[0].rounds"] * (1 + loss)}
+    fields = ("links.loss", "rounds of all")
+    small = SweptTable("small", "", "0", fields, [row | {fields[1]: row["algorithms[0].rounds"]} for row in few])
+    ((_, charts),) = figures(small)
+    colours: dict[str, set[str]] = {}
+    for one in charts:
+        curves = {line.get_gid(): line for line in one.drawing.figure.axes[0].lines}
+        for entry in one.key:
+            name = entry.label.partition(",")[0]
+            colours.setdefault(name, set()).add(curves[f"series-{entry.index}"].get_color())
+        assert len({entry.index for entry in one.key}) == len(one.key)
+    assert [len(one.key) for one in charts] == [6, 2]
+    assert [len(found) for found in colours.values()] == [1, 1]
+    assert colours["mine"] != colours["other"]
+
+
+def test_seeds_of_one_point_are_told_apart_beside_a_field_that_is_a_seed():
+    found = [row | {"seed": 3 + k, "data.seed": k // 2} for k, row in enumerate(rows()[:4])]
+    text = sweep_page(small := SweptTable("small", "", "0", ("data.seed",), found), figures(small))
+    heads = re.findall(r'<th scope="col">([^<]*)</th>', text)
+    assert heads[:2] == ["data.seed", "seed"]
+    assert "<dt><code>seed</code></dt><dd>3, 4, 5, 6</dd>" in text
+    alone = SweptTable("small", "", "0", ("scale", "rounds"), [row | {"seed": 3} for row in rows()])
+    assert '<th scope="col">seed</th>' not in sweep_page(alone, figures(alone))
+
+
+@pytest.mark.parametrize(
+    ("values", "written"),
+    [
+        ((215_000, 220_000, 228_000), {"220,000"}),
+        ((20, 30, 40), {"30.0"}),
+        ((200, 22_000, 3e5), {"100,000", "1,000"}),
+    ],
+)
+def test_large_numbers_of_an_axis_have_commas(values, written):
+    given = [{"loss": 0.1 * k, "algorithm": "mine", "packets": value} for k, value in enumerate(values)]
+    given += [{"loss": 20_000, "algorithm": "mine", "packets": values[-1]}]
+    ((_, (one,)),) = figures(SweptTable("small", "", "0", ("loss",), given))
+    axes = one.drawing.figure.axes[0]
+    one.drawing.svg  # noqa: B018 (ticks are placed when it is drawn)
+    assert written <= {label.get_text().replace("$", "") for label in axes.get_yticklabels()}
+    assert [label.get_text() for label in axes.get_xticklabels()][-1] == "20,000"
 
 
 def test_where_nothing_changes_along_a_pair_there_is_no_figure_of_it():

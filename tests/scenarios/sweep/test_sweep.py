@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -318,6 +319,9 @@ def test_the_command_prints_and_keeps(tmp_path):
     kept = json.loads((out / "sweep.json").read_text())
     assert kept["sweep"]["grid"] == {"topology.agents": [3, 4]}
     assert (kept["scenario"]["seed"], "-o seed=7" in kept["command"]) == (7, True)
+    (tmp_path / "seeds.yaml").write_text("scenario: small.yaml\nrepeats: 2\n")
+    shown = cli("sweep", tmp_path / "seeds.yaml", "--out", tmp_path / "seeds", "--jobs", "1", ends=0).stdout
+    assert re.search(r"point +seed", shown)
     cli("sweep", tmp_path / "nothing.yaml", ends=2, output="no readable file")
     nobody = ["sweep", str(tmp_path / "sweep.yaml"), "--cluster", "nonsense://x"]
     cli(*nobody, ends=2)
