@@ -588,7 +588,8 @@ def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | st
         return "an error is 0 or no number"
     # replica r of both draws from streams of one seed, so that they belong together
     paired = len(first) == len(second) and base.run.results.seed == other.run.results.seed
-    return ratio(first, second, paired=paired, confidence=level)
+    certain = tuple(len(one) == 1 and not entry.noise for one, entry in zip((first, second), entries, strict=True))
+    return ratio(first, second, paired=paired, confidence=level, certain=certain)
 
 
 def _median_interval(values: Sequence[float], confidence: float) -> tuple[float, float]:
@@ -607,16 +608,28 @@ def replicas_needed(found: Ratio) -> int:
     return math.ceil(1 - math.log2(1 - confidence))
 
 
-def ratio(first: Sequence[float], second: Sequence[float], *, paired: bool, confidence: float) -> Ratio:
-    """The second sample over the first one; both are finite and above 0, and `paired` ones equally long.
+def ratio(
+    first: Sequence[float],
+    second: Sequence[float],
+    *,
+    paired: bool,
+    confidence: float,
+    certain: Sequence[bool] = (False, False),
+) -> Ratio:
+    """The second sample over the first one; both are finite and above 0, and `paired` ones equally long. `certain`:
+    whether each is one number without any noise, which is its own interval.
 
     Without pairs the interval is made of one of each median, at (1 + confidence)/2 both: it holds whatever the laws
     are and however the samples depend on each other, and is wide.
     """
     counts = len(first), len(second)
-    if paired:
+    if paired and not any(certain):
         quotients = [b / a for a, b in zip(first, second, strict=True)]
         ends, same = _median_interval(quotients, confidence), list(first) == list(second)
         return Ratio(median(quotients), *ends, True, confidence, counts, same)
-    (a_low, a_high), (b_low, b_high) = (_median_interval(v, (1 + confidence) / 2) for v in (first, second))
-    return Ratio(median(second) / median(first), b_low / a_high, b_high / a_low, False, confidence, counts)
+    (a_low, a_high), (b_low, b_high) = (
+        (v[0], v[0]) if sure else _median_interval(v, (1 + confidence) / 2)
+        for v, sure in zip((first, second), certain, strict=True)
+    )
+    ends, same = (b_low / a_high, b_high / a_low), paired and list(first) == list(second)
+    return Ratio(median(second) / median(first), *ends, paired and all(certain), confidence, counts, same)

@@ -285,6 +285,28 @@ def test_too_few_replicas_for_an_interval_say_how_many_it_takes(paired):
     assert [math.isnan(low) for low in known] == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "noise", "words", "needed"),
+    [
+        ([2.0], [2.5], (False, False), "1.25 × (no noise in it)", ""),
+        ([2.0], [2.0], (False, False), "the same", ""),
+        ([2.0], [4.0] * 12, (False, True), "2 × [2, 2]", ""),
+        ([4.0] * 12, [2.0], (True, False), "0.5 × [0.5, 0.5]", ""),
+        ([2.0], [2.5], (True, True), "1.25 × (too few replicas)", "An interval takes 7 replicas of each."),
+        ([2.0], [2.5, 3.0], (False, True), "1.38 × (too few replicas)", "An interval takes 8 replicas of each."),
+    ],
+)
+def test_a_number_without_noise_is_its_own_interval(pair, first, second, noise, words, needed):
+    run = replace(read_runs([str(pair[0])])[0], slugs=("noisy",))
+    runs = [
+        changed(run, label, algorithms__1__convergence__finals=finals, algorithms__1__noise=noisy)
+        for label, finals, noisy in zip(("one", "two"), (first, second), noise, strict=True)
+    ]
+    comparison = Comparison(runs)
+    assert against_words(comparison.against[0])["final_error"] == words
+    assert comparison.replicas_needed == needed
+
+
 def test_how_many_replicas_intervals_take_is_said_once(pair):
     (run,) = read_runs([str(pair[0])])
     calm, few = (
