@@ -2,6 +2,7 @@
 
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -440,8 +441,7 @@ def _cautions(
         *_own_code(runs),
         _several("version of netsim", "the same scenario may give other numbers", versions),
     ]  # fmt: skip
-    unfinished = [(run.label, run.results.status) for run in runs if run.results.status != "complete"]
-    found += [f"{label} is {status}: what it has not done is missing here." for label, status in unfinished]
+    found += [_unfinished(run) for run in runs if run.results.status != "complete"]
     for label, audit in judged:
         if audit.earlier:
             times, joint = f"{len(audit.earlier)} time{'s' * (len(audit.earlier) > 1)}", audit.joint_confidence
@@ -449,6 +449,14 @@ def _cautions(
             found.append(f"{label} was audited {times} before: its numbers are of the last audit{sure}.")
     found += [f"{one.label}: {one.entry.outside_model}." for one in subjects if one.entry.outside_model]
     return [line for line in found if line]
+
+
+def _unfinished(run: Run) -> str:
+    """That a run is not whole, and how it goes on where it was interrupted."""
+    said = f"{run.label} is {run.results.status}: what it has not done is missing here."
+    if run.results.status != "interrupted" or not run.results.command:
+        return said
+    return f"{said} Continue it with `{run.results.command} --out {shlex.quote(str(run.folder))}`."
 
 
 def _objectives(runs: Sequence[Run]) -> list[str]:

@@ -105,7 +105,9 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
         (f"{AUDIT}confidence", 0.9, "Not the same confidence of the audit (0.95: noisy · calm; 0.9"),
         (f"{AUDIT}loss_breakdown__agent", 3, "Not the same audited agent (1: noisy · calm; 3: noisy"),
         (f"{AUDIT}pair", "two records", "Not the same audited pair"),
-        ("status", "interrupted", "other is interrupted"),
+        ("status", "interrupted",
+         "other is interrupted: what it has not done is missing here. Continue it with `netsim run small.yaml --out"),
+        ("status", "failed", "other is failed: what it has not done is missing here."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared_is_said(pair, where, value, said):
