@@ -236,6 +236,7 @@ def test_another_seed_is_another_split_of_the_same_data(pair):
     found = Comparison([run, changed(run, "same"), changed(run, "other", **parts)])
     (said,) = found.cautions
     assert said.startswith("Not the same split of the data (calm, same; other): the seed draws which agent holds")
+    assert "one seed, and more <code>replicas</code>," in comparison_page(found)
     ratios = {one.other: one.final_error for one in found.against}
     assert not ratios["noisy · other"].paired
     assert ratios["noisy · same"].same
