@@ -214,7 +214,8 @@ def _compare(
             raise ScenarioError("--out", str(page), "is the page of a run", "another name")
         if page is not None:
             _named_page(page)
-        from scenarios.render.comparison import Comparison, read_runs
+        from scenarios.render.compared_runs import read_runs
+        from scenarios.render.comparison import Comparison
         from scenarios.render.page.several import comparison_page
 
         runs = read_runs(places)

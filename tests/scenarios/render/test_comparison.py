@@ -12,7 +12,8 @@ import pytest
 from netsim.errors import ScenarioError
 from netsim.shown import show_epsilon
 from scenarios.render import comparison as compared
-from scenarios.render.comparison import ABSENT, Comparison, Run, ratio, read_runs, replicas_needed
+from scenarios.render.compared_runs import Run, read_runs
+from scenarios.render.comparison import ABSENT, Comparison, ratio, replicas_needed
 from scenarios.render.page import several
 from scenarios.render.page.several import against_words, comparison_page
 from scenarios.results.base import as_json
