@@ -214,7 +214,8 @@ def _compare(
             raise ScenarioError("--out", str(page), "is the page of a run", "another name")
         if page is not None:
             _named_page(page)
-        from scenarios.render.comparison import Comparison, read_runs
+        from scenarios.render.compared_runs import read_runs
+        from scenarios.render.comparison import Comparison
         from scenarios.render.page.several import comparison_page
 
         runs = read_runs(places)
@@ -297,13 +298,17 @@ def _print_ratios(comparison: "Comparison") -> None:
         compared = against_words(one)
         for name, words in QUANTITIES.items():
             found = getattr(one, name)
-            how = "" if found is None or found.same else f", replicas {'' if found.paired else 'not '}paired"
+            how = (
+                ""
+                if found is None or found.same or found.certain
+                else f", replicas {'' if found.paired else 'not '}paired"
+            )
             line(f"  {words}: {compared[name]}{how}")
         if one.epsilon_exact is not None or "epsilon_exact" in one.why:
             line(f"  exact ε: {compared['epsilon_exact']}")
     if ratios := [one for one in comparison.ratios if not one.same]:
         said = ["2 × means twice the number of the base."]
-        if any(one.has_interval for one in ratios):
+        if any(one.has_interval and not one.certain for one in ratios):
             said.append(f"The intervals of ratios hold together at {show(100 * CONFIDENCE)} %.")
         line(" ".join(filter(None, (*said, comparison.replicas_needed))))
 

@@ -1,35 +1,28 @@
 """Comparison of runs: numbers of every algorithm side by side, and cautions where they must not be compared."""
 
 import math
-import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import compress
-from pathlib import Path
 from statistics import median
 from typing import cast
 
 from scipy.stats import binom
 
 from attacks.audit.verdict import exceeds
-from netsim.errors import ScenarioError
-from scenarios.files.folders import RESULTS
+from scenarios.render.compared_runs import Fields, Run, redrawn
 from scenarios.render.sentences import word
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult, EpsilonExact
 from scenarios.results.base import Setting, taken
 from scenarios.results.findings import ComparedAlgorithm, ComparisonResult, Ratio, Side
-from scenarios.results.folder import no_results, read_manifest, read_results
 from scenarios.results.numbers import plural, show
-from scenarios.results.tree import AlgorithmResult, Results
+from scenarios.results.tree import AlgorithmResult
 
-Fields = Mapping[str, Setting]
-"""A part of a scenario, as its file has it."""
-_OWN = "python"
-"""The kind of an algorithm that does not come with netsim."""
 _WORDS = ("name", "title", "description", "group", "variants", "grid", "figures", "reproduces")
 """Fields of a scenario that change nothing of a run."""
 ABSENT = cast("Setting", object())
@@ -38,10 +31,6 @@ CONFIDENCE = 0.95
 """Joint confidence of all intervals of ratios; the exact epsilons have their own."""
 QUANTITIES = {"final_error": "final relative error", "gradient_error": "median error of the inferred gradients"}
 """Numbers known of every replica, which have intervals."""
-_POSED = ("kind", "data", "part", "agents", "dimension", "records")
-"""Facts of an objective that no seed draws."""
-_DRAWN = ("records_per_agent", "smoothness", "strong_convexity")
-"""Facts of the split of its data; the curvatures are computed from all of them, and distinguish most others."""
 _KINDS = ("name", "kind")
 """Fields that say which fields a mapping has."""
 _OPTIMA = "errors are relative to different optima"
@@ -56,61 +45,6 @@ _TERMS: dict[str, Callable[[AuditResult], object]] = {
     "audited pair": lambda a: a.pair,
 }
 """Terms of an audit: the exact epsilons of two that differ in one are not compared."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a comparison."""
-
-    folder: Path
-    label: str
-    """Of no other run of the comparison."""
-    results: Results
-    slugs: tuple[str, ...] | None = None
-    """Algorithms to compare; None: all."""
-    resolved: Mapping[str, Fields] = field(default_factory=dict[str, Fields])
-    """Parameters and code of each algorithm, by name, from the manifest."""
-
-    @property
-    def entries(self) -> list[AlgorithmResult]:
-        """The algorithms that are compared."""
-        return [one for one in self.results.algorithms if self.slugs is None or one.slug in self.slugs]
-
-    @property
-    def specs(self) -> list[Fields]:
-        """Fields of the compared algorithms in the scenario, begun or not; of own code also those of its class, and
-        its hash."""
-        every, specs = self.results.scenario.algorithms, list[Fields]()
-        names = {entry.name for entry in (every if self.slugs is None else self.entries)}
-        for one in every:
-            spec: dict[str, Setting] = one.model_dump(mode="json")
-            if one.name in names and spec.get("kind") == _OWN and (known := self.resolved.get(one.name)) is not None:
-                parameters = {k: v for k, v in known.items() if k not in ("name", "algorithm", "file", "sha256")}
-                place = str(spec.get("path")).removesuffix(f":{known.get('algorithm')}")
-                spec |= {"path": f"{place}:{known.get('algorithm')}", "parameters": parameters}
-                spec["code (SHA-256)"] = str(known.get("sha256"))[:12]
-            specs += [spec] if one.name in names else []
-        return specs
-
-    @cached_property
-    def posed(self) -> tuple[str, ...]:
-        """The problem, in its fields and facts, but for what the seed draws of it."""
-        problem = self.results.problem
-        return (
-            self.results.scenario.problem.model_dump_json(),
-            *(str(getattr(problem, one, None)) for one in _POSED),
-        )
-
-    @cached_property
-    def split(self) -> tuple[str, ...]:
-        """The facts of the split of its data, which the seed draws."""
-        return tuple(str(getattr(self.results.problem, one, None)) for one in _DRAWN)
-
-    @property
-    def unrecorded(self) -> list[str]:
-        """Algorithms of somebody's own that were begun, whose parameters and code no manifest has."""
-        own = {str(one["name"]) for one in self.specs if one.get("kind") == _OWN}
-        return [entry.name for entry in self.entries if entry.name in own - self.resolved.keys()]
 
 
 @dataclass(frozen=True)
@@ -237,85 +171,6 @@ def _algorithm(subject: Subject) -> ComparedAlgorithm:
     )
 
 
-# ── runs in folders ─────────────────────────────────────────────────────────────────────────────────────
-def read_runs(places: Sequence[str]) -> list[Run]:
-    """The runs at places: a results folder, the folder of a scenario with variants (each of them is a run), or
-    FOLDER:SLUG for one algorithm of a folder. Several algorithms of a folder are one run.
-
-    You get a `ScenarioError` for a place without results, an algorithm that is not there, and for less than two
-    algorithms to compare.
-    """
-    wanted: dict[Path, tuple[str, ...] | None] = {}
-    asked: dict[Path, list[str]] = {}
-    there: dict[tuple[Path, str | None], str] = {}
-    for place in places:
-        folder, slug = Path(place), None
-        before, _, last = place.rpartition(":")
-        if not folder.exists() and before and last:
-            folder, slug = Path(before), last
-        elif folder.name == RESULTS:
-            folder = folder.parent
-        for one in _folders(folder, place):
-            _once(there, one.resolve(), slug, place)
-            asked.setdefault(one, []).extend([] if slug is None else [slug])
-            known = wanted.get(one, ())
-            wanted[one] = None if slug is None or known is None else tuple(dict.fromkeys((*known, slug)))
-    runs: list[Run] = []
-    parts = [folder.resolve().parts for folder in wanted]
-    labels = [str(folder) for folder in wanted]
-    dated = any(re.fullmatch(r"\d{8}-\d{6}", one[-1]) for one in parts)  # a date: the parent says what it is
-    for depth in range(max(map(len, parts)), dated, -1):  # the fewest last parts that distinguish all paths
-        shorter = ["/".join(one[-depth:]) for one in parts]
-        labels = shorter if len(set(shorter)) == len(shorter) else labels
-    for (folder, slugs), label in zip(wanted.items(), labels, strict=True):
-        try:
-            resolved = {str(one["name"]): one for one in read_manifest(folder).resolved}
-        except ScenarioError:  # no manifest that can be read
-            resolved = {}
-        runs.append(Run(folder, label, _read(folder), slugs, resolved))
-        begun = [one.slug for one in runs[-1].results.algorithms]
-        for slug in asked[folder]:
-            if slug not in begun:
-                allowed = ", ".join(begun) or "none"
-                raise ScenarioError("runs", f"{folder}:{slug}", "no such algorithm there", allowed)
-        if not begun:
-            raise ScenarioError("runs", str(folder), "no algorithm was begun there", "a run that got farther")
-    if sum(len(run.entries) for run in runs) < 2:
-        raise ScenarioError(
-            "runs", " ".join(places), "one algorithm of one run has nothing beside it", "two algorithms, or two runs"
-        )
-    return runs
-
-
-def _once(there: dict[tuple[Path, str | None], str], folder: Path, slug: str | None, place: str) -> None:
-    """Note what a place names. You get a `ScenarioError` for what an earlier one names too."""
-    for (path, other), earlier in there.items():
-        if path == folder and (slug is None or other is None or slug == other):
-            beside = "" if earlier == place else f", as {earlier}"
-            raise ScenarioError("runs", place, f"is there already{beside}", "every run, or algorithm of a run, once")
-    there[folder, slug] = place
-
-
-def _folders(folder: Path, place: str) -> Iterator[Path]:
-    """The folder, or those of its variants that have results."""
-    found = _read(folder, place)
-    if found.variants is None:
-        yield folder
-        return
-    there = [folder / one.name for one in found.variants if (folder / one.name / RESULTS).exists()]
-    if not there:
-        raise ScenarioError("runs", place, "none of its variants left results", "a folder that netsim run wrote")
-    yield from there
-
-
-def _read(folder: Path, place: str | None = None) -> Results:
-    if not (folder / RESULTS).is_file():
-        error = no_results(folder, "runs")
-        allowed = error.allowed.replace("`netsim run`, `audit` or `sweep` left", "`netsim run` or `audit` left")
-        raise replace(error, value=place or error.value, allowed=f"FOLDER:SLUG, or {allowed}")
-    return read_results(folder)
-
-
 # ── fields that differ ──────────────────────────────────────────────────────────────────────────────────
 def _differences(runs: Sequence[Run]) -> list[ComparisonResult.Difference]:
     """The fields in which the scenarios differ, in the order of the scenario, and then the versions that differ.
@@ -440,8 +295,7 @@ def _cautions(
         *_own_code(runs),
         _several("version of netsim", "the same scenario may give other numbers", versions),
     ]  # fmt: skip
-    unfinished = [(run.label, run.results.status) for run in runs if run.results.status != "complete"]
-    found += [f"{label} is {status}: what it has not done is missing here." for label, status in unfinished]
+    found += [_unfinished(run) for run in runs if run.results.status != "complete"]
     for label, audit in judged:
         if audit.earlier:
             times, joint = f"{len(audit.earlier)} time{'s' * (len(audit.earlier) > 1)}", audit.joint_confidence
@@ -449,6 +303,14 @@ def _cautions(
             found.append(f"{label} was audited {times} before: its numbers are of the last audit{sure}.")
     found += [f"{one.label}: {one.entry.outside_model}." for one in subjects if one.entry.outside_model]
     return [line for line in found if line]
+
+
+def _unfinished(run: Run) -> str:
+    """That a run is not whole, and how it goes on where it was interrupted."""
+    said = f"{run.label} is {run.results.status}: what it has not done is missing here."
+    if run.results.status != "interrupted" or not run.results.command:
+        return said
+    return f"{said} Continue it with `{run.results.command} --out {shlex.quote(str(run.folder))}`."
 
 
 def _objectives(runs: Sequence[Run]) -> list[str]:
@@ -494,11 +356,6 @@ def _splits(alike: Sequence[Run]) -> str:
 
 def _labels(runs: Sequence[Run]) -> str:
     return ", ".join(run.label for run in runs)
-
-
-def redrawn(one: Run, other: Run) -> bool:
-    """Whether two runs solve one problem, of which their seeds draw another split of the data."""
-    return one.posed == other.posed and one.split != other.split and one.results.seed != other.results.seed
 
 
 def _own_code(runs: Sequence[Run]) -> list[str]:
@@ -588,7 +445,8 @@ def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | st
         return "an error is 0 or no number"
     # replica r of both draws from streams of one seed, so that they belong together
     paired = len(first) == len(second) and base.run.results.seed == other.run.results.seed
-    return ratio(first, second, paired=paired, confidence=level)
+    certain = tuple(len(one) == 1 and not entry.noise for one, entry in zip((first, second), entries, strict=True))
+    return ratio(first, second, paired=paired, confidence=level, certain=certain)
 
 
 def _median_interval(values: Sequence[float], confidence: float) -> tuple[float, float]:
@@ -607,16 +465,28 @@ def replicas_needed(found: Ratio) -> int:
     return math.ceil(1 - math.log2(1 - confidence))
 
 
-def ratio(first: Sequence[float], second: Sequence[float], *, paired: bool, confidence: float) -> Ratio:
-    """The second sample over the first one; both are finite and above 0, and `paired` ones equally long.
+def ratio(
+    first: Sequence[float],
+    second: Sequence[float],
+    *,
+    paired: bool,
+    confidence: float,
+    certain: Sequence[bool] = (False, False),
+) -> Ratio:
+    """The second sample over the first one; both are finite and above 0, and `paired` ones equally long. `certain`:
+    whether each is one number without any noise, which is its own interval.
 
     Without pairs the interval is made of one of each median, at (1 + confidence)/2 both: it holds whatever the laws
     are and however the samples depend on each other, and is wide.
     """
     counts = len(first), len(second)
-    if paired:
+    if paired and not any(certain):
         quotients = [b / a for a, b in zip(first, second, strict=True)]
         ends, same = _median_interval(quotients, confidence), list(first) == list(second)
         return Ratio(median(quotients), *ends, True, confidence, counts, same)
-    (a_low, a_high), (b_low, b_high) = (_median_interval(v, (1 + confidence) / 2) for v in (first, second))
-    return Ratio(median(second) / median(first), b_low / a_high, b_high / a_low, False, confidence, counts)
+    (a_low, a_high), (b_low, b_high) = (
+        (v[0], v[0]) if sure else _median_interval(v, (1 + confidence) / 2)
+        for v, sure in zip((first, second), certain, strict=True)
+    )
+    ends, same = (b_low / a_high, b_high / a_low), paired and list(first) == list(second)
+    return Ratio(median(second) / median(first), *ends, paired and all(certain), confidence, counts, same)

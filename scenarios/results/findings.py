@@ -203,7 +203,8 @@ class Ratio:
     estimate: float
     """Median of the ratios where paired, else ratio of the medians."""
     low: float
-    """Lower end of its interval; NaN where there are too few replicas for the `confidence`."""
+    """Lower end of its interval; NaN where there are too few replicas for the `confidence`. Without any noise the
+    ratio itself."""
     high: float
     """Upper end."""
     paired: bool
@@ -219,6 +220,11 @@ class Ratio:
     def has_interval(self) -> bool:
         """Whether there are replicas enough for one."""
         return not math.isnan(self.low)
+
+    @property
+    def certain(self) -> bool:
+        """Whether no noise is in it: one number over another."""
+        return self.counts == (1, 1) and self.low == self.high
 
     @property
     def told_apart(self) -> bool:

@@ -21,7 +21,7 @@ _LETTERS = 300
 _FIELDS = 12
 """Fields that differ beyond which their table is closed."""
 _EXACT = "epsilon_exact"
-_SAME, _FEW = "the same in every replica", " (too few replicas)"
+_SAME, _FEW, _CERTAIN = "the same in every replica", " (too few replicas)", " (no noise in it)"
 _SIDES: dict[Side | None, str] = {
     "not told apart": "no proven difference",
     "equal": "the same",
@@ -67,7 +67,7 @@ def comparison_page(comparison: Comparison) -> str:
             against=[_against(one) for one in comparison.against],
             confidence=show(100 * CONFIDENCE),
             needed=comparison.replicas_needed,
-            intervals=any(one.has_interval for one in comparison.ratios),
+            intervals=any(one.has_interval and not one.certain for one in comparison.ratios),
             curves_title="The runs and the attacks",
             run_title="How they end, and what they cost",
             run_rows=[
@@ -86,6 +86,7 @@ def _against(one: ComparisonResult.Against) -> dict[str, object]:
     words = against_words(one)
     ratios: dict[str, Ratio | None] = {name: getattr(one, name) for name in QUANTITIES}
     found = [r for r in ratios.values() if r is not None]
+    found = [r for r in found if not r.certain]
     paired = "paired, replica by replica" if any(r.paired for r in found) else "not paired" if found else MISSING
     return {
         "other": one.other,
@@ -134,7 +135,9 @@ def against_words(one: ComparisonResult.Against) -> dict[str, str]:
         ratio: Ratio | None = getattr(one, name)
         if ratio is not None:
             ends = f" [{show(ratio.low)}, {show(ratio.high)}]" if ratio.has_interval else _FEW
-            found[name] = _SAME if ratio.same else f"{show(ratio.estimate)} ×{ends}"
+            found[name] = f"{show(ratio.estimate)} ×{_CERTAIN if ratio.certain else ends}"
+            if ratio.same:
+                found[name] = "the same" if ratio.certain else _SAME
     if one.epsilon_exact in _SIDES:
         found[_EXACT] = _SIDES[one.epsilon_exact]
     elif one.epsilon_exact is not None:

@@ -12,7 +12,8 @@ import pytest
 from netsim.errors import ScenarioError
 from netsim.shown import show_epsilon
 from scenarios.render import comparison as compared
-from scenarios.render.comparison import ABSENT, Comparison, Run, ratio, read_runs, replicas_needed
+from scenarios.render.compared_runs import Run, read_runs
+from scenarios.render.comparison import ABSENT, Comparison, ratio, replicas_needed
 from scenarios.render.page import several
 from scenarios.render.page.several import against_words, comparison_page
 from scenarios.results.base import as_json
@@ -105,7 +106,9 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
         (f"{AUDIT}confidence", 0.9, "Not the same confidence of the audit (0.95: noisy · calm; 0.9"),
         (f"{AUDIT}loss_breakdown__agent", 3, "Not the same audited agent (1: noisy · calm; 3: noisy"),
         (f"{AUDIT}pair", "two records", "Not the same audited pair"),
-        ("status", "interrupted", "other is interrupted"),
+        ("status", "interrupted",
+         "other is interrupted: what it has not done is missing here. Continue it with `netsim run small.yaml --out"),
+        ("status", "failed", "other is failed: what it has not done is missing here."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared_is_said(pair, where, value, said):
@@ -234,6 +237,7 @@ def test_another_seed_is_another_split_of_the_same_data(pair):
     found = Comparison([run, changed(run, "same"), changed(run, "other", **parts)])
     (said,) = found.cautions
     assert said.startswith("Not the same split of the data (calm, same; other): the seed draws which agent holds")
+    assert "one seed, and more <code>replicas</code>," in comparison_page(found)
     ratios = {one.other: one.final_error for one in found.against}
     assert not ratios["noisy · other"].paired
     assert ratios["noisy · same"].same
@@ -283,6 +287,28 @@ def test_too_few_replicas_for_an_interval_say_how_many_it_takes(paired):
     known = [ratio([1.0] * n, [2.0] * n, paired=paired, confidence=0.95).low for n in (least - 1, least)]
     assert math.isnan(few.low)
     assert [math.isnan(low) for low in known] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "noise", "words", "needed"),
+    [
+        ([2.0], [2.5], (False, False), "1.25 × (no noise in it)", ""),
+        ([2.0], [2.0], (False, False), "the same", ""),
+        ([2.0], [4.0] * 12, (False, True), "2 × [2, 2]", ""),
+        ([4.0] * 12, [2.0], (True, False), "0.5 × [0.5, 0.5]", ""),
+        ([2.0], [2.5], (True, True), "1.25 × (too few replicas)", "An interval takes 7 replicas of each."),
+        ([2.0], [2.5, 3.0], (False, True), "1.38 × (too few replicas)", "An interval takes 8 replicas of each."),
+    ],
+)
+def test_a_number_without_noise_is_its_own_interval(pair, first, second, noise, words, needed):
+    run = replace(read_runs([str(pair[0])])[0], slugs=("noisy",))
+    runs = [
+        changed(run, label, algorithms__1__convergence__finals=finals, algorithms__1__noise=noisy)
+        for label, finals, noisy in zip(("one", "two"), (first, second), noise, strict=True)
+    ]
+    comparison = Comparison(runs)
+    assert against_words(comparison.against[0])["final_error"] == words
+    assert comparison.replicas_needed == needed
 
 
 def test_how_many_replicas_intervals_take_is_said_once(pair):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from scenarios.render.comparison import Comparison, read_runs
+from scenarios.render.compared_runs import read_runs
+from scenarios.render.comparison import Comparison
 from scenarios.render.page.report import render
 from scenarios.render.page.several import comparison_page
 from scenarios.results.tree import loads
