@@ -208,6 +208,9 @@ class _Mistakes:
                 r"1 (entr|character)(ies|s)", lambda few: f"one {few[1]}{'y' * (few[2] == 'ies')}", allowed
             )
             return f"out of range{hint}", allowed + self._of_another_kind(keys)
+        whole = int(value) if isinstance(value, float) and value.is_integer() and kind.startswith("int_") else None
+        if whole is not None and (refused := self._refused(keys, whole)) is not None:
+            return self._explain(refused, keys, whole)
         if kind == "int_from_float":
             return of_the_wrong_type(value, "a whole number"), "a whole number"
         if kind.endswith(("_type", "_parsing")):
@@ -276,12 +279,18 @@ class _Mistakes:
 
     def _is_allowed(self, keys: Sequence[Key], value: object) -> bool:
         """Whether a value is one that may stand at a place; yes where nothing is known of it."""
-        annotations = self._annotations_at(keys)
-        for one in annotations:
-            with suppress(ValidationError):
+        return self._refused(keys, value) is None
+
+    def _refused(self, keys: Sequence[Key], value: object) -> Any:
+        """The first mistake of a value at a place; None of one that may stand there, and where nothing is known."""
+        found: Any = None
+        for one in self._annotations_at(keys, bounded=True):
+            try:
                 TypeAdapter[object](one).validate_python(value)
-                return True
-        return not annotations
+                return None
+            except ValidationError as error:
+                found = found or error.errors()[0]
+        return found
 
     def _only_missing(self, keys: Sequence[Key], models: Sequence[type[BaseModel]]) -> str:
         """That a field is the one that is missing beside it, where one field is unknown there and one is missing."""
@@ -338,12 +347,17 @@ class _Mistakes:
             models = [m for m, tag in tags if tag and written.get(tag) in literals(m, tag)] or models
         return models
 
-    def _annotations_at(self, keys: Sequence[Key]) -> list[Any]:
-        """The annotation of the field at a path; none of an entry of a list."""
+    def _annotations_at(self, keys: Sequence[Key], *, bounded: bool = False) -> list[Any]:
+        """The annotation of the field at a path, `bounded`: with its bounds; none of an entry of a list."""
         if not keys or not isinstance(keys[-1], str):
             return []
         models = self._models_at(keys[:-1])
-        found = [model.model_fields[keys[-1]].annotation for model in models if keys[-1] in model.model_fields]
+        fields = [model.model_fields[keys[-1]] for model in models if keys[-1] in model.model_fields]
+        bounds = [one.metadata if bounded else [] for one in fields]
+        found = [
+            Annotated[one.annotation, *own] if own else one.annotation
+            for one, own in zip(fields, bounds, strict=True)
+        ]
         around = self._annotations_at(keys[:-1]) if not found else []  # the keys of a dict are no fields
         return found or [get_args(one)[1] for one in around if get_origin(one) is dict]
 

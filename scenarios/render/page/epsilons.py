@@ -37,7 +37,8 @@ from scenarios.results.tree import AuditSummary
 _LANES = ("claimed", "exact", "audited")
 _BLOCK = 4.7  # lanes an algorithm takes, its name among them
 _LANE = 20  # pixels
-_SIZE = 11.5  # of a number beside its mark
+_SIZE, _SMALLER = 11.5, 10  # of a number beside its mark, and of one that has room there only if it is smaller
+_NEAR = 24  # pixels from a mark within which a number is beside it
 _WIDE, _NARROW = 860, 370  # pixels: drawn for a desk, and for a phone
 _KEY = (
     Entry("claimed: the paper's formula, or the author's", ({"color": INK, "marker": "|", "linestyle": "none"},
@@ -211,12 +212,20 @@ class _Painter:
     def _beside(self, low: float, high: float, text: str, mark: tuple[float, float]) -> tuple[float, float]:
         """The number of the exact lane beside its interval from `low` to `high`, or on it: where there is room, and
         it lies neither over the line of the claim nor over the `mark` if that can be. Where it begins and ends."""
-        width, gap = _wide_as(text) * self.pixel, 10 * self.pixel
-        claim, middle = self.scale.at(self.row.claimed), self.row.estimate
+        gap, claim, middle = 10 * self.pixel, self.scale.at(self.row.claimed), self.row.estimate
         on = max(low, self.scale.at(middle)) if math.isfinite(middle) else low
-        outside = [high + gap, low - gap - width]
-        start, clear = self._room([*outside, on + gap, claim - gap - width, claim + gap], width, mark)
-        self._text(start, 2, text, backed=not clear or start not in outside)
+        found: list[tuple[float, float, bool]] = []
+        for size in (_SIZE, _SMALLER):
+            width = _wide_as(text) * size / _SIZE * self.pixel
+            outside = [high + gap, low - gap - width]
+            start, clear = self._room([*outside, on + gap, claim - gap - width, claim + gap], width, mark)
+            found.append((start, width, not clear or start not in outside))
+            if not found[-1][2] or max(mark[0] - start - width, start - mark[1]) <= _NEAR * self.pixel:
+                break
+        else:
+            size = _SIZE
+        start, width, backed = found[0] if size == _SIZE else found[1]
+        self._text(start, 2, text, backed=backed, fontsize=size)
         return start, start + width
 
     def _room(self, starts: Sequence[float], width: float, mark: tuple[float, float]) -> tuple[float, bool]:

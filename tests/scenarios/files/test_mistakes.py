@@ -89,6 +89,9 @@ def test_extends(tmp_path, monkeypatch, text, message):
     ("settings", "message"),
     [
         (["links.loss"], "-o = 'links.loss': no setting; allowed: FIELD=VALUE, such as links.loss=0.2"),
+        (["replicas=1e9"], "-o replicas = 1000000000.0: out of range; allowed: 1 … 10000000"),
+        (["replicas=1e3"], "-o replicas = 1000.0: wrong type: a number that YAML reads as one with a fraction; did you "
+         "mean 1000?; allowed: a whole number"),
         (["links.loss=2", "topology.agents=6.5"], "-o topology.agents = 6.5: wrong type: a number with a fraction; "
          "allowed: a whole number\n-o links.loss = 2: out of range; allowed: >= 0.0 and < 1.0"),
         (["algorithms.rounds=5"], "-o algorithms.rounds = 5: algorithms is a list: say which entry; allowed: "

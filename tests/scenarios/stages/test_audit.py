@@ -89,7 +89,7 @@ def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp
     told = Listens()
     assert run_scenario(parse(SMALL), tmp_path, progress=told, page=False).status == "complete"
     assert len(simulated) == 8
-    assert told.told[-1] == "Going on with an interrupted audit: 4 of 12 chunks are there."
+    assert told.told[-1] == "Going on with an interrupted audit: 100 of 300 transcripts of each world are kept."
     assert (tmp_path / "audit-noisy.json").read_bytes() == through
     assert not (tmp_path / "audit-noisy").exists()
 
