@@ -15,13 +15,12 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 from rich.console import Console
 
 from attacks.audit.verdict import BROKEN, cause
 from netsim.algorithms import Algorithm
 from netsim.arguments import expect
-from netsim.arrays import unknown
+from netsim.arrays import diverging, unknown
 from netsim.errors import DeadlockError, PrivacyError, ScenarioError, meant, what
 from netsim.memory import check_jobs
 from netsim.settings import Recording
@@ -194,8 +193,7 @@ def audit_own(
     console = Console(file=sys.stderr, force_jupyter=False)
     bars = Bars(console, lines=long, breaks_silence=True) if progress else nullcontext(Silent())
     named = divergence_named(simulation, experiment.pair)
-    untold = np.errstate(over="ignore", divide="ignore", invalid="ignore")  # a diverging run is a result
-    with untold, _advised(scenario), named, bars as shown, unending_named(shown, simulation.algorithm):
+    with diverging(), _advised(scenario), named, bars as shown, unending_named(shown, simulation.algorithm):
         if long:
             shown.say("Only chance ends it." if math.isnan(seconds) else f"About {duration(seconds)} on one core.")
         pair, search = audited_pair(experiment, subject, stated, activations, shown)

@@ -8,10 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar, cast
 
-import numpy as np
-
 from attacks.audit.conformance import conformance
 from netsim.adversary import Adversary
+from netsim.arrays import diverging
 from netsim.errors import DeadlockError, NetsimError, ScenarioError, TranscriptError
 from netsim.files import read_json
 from netsim.memory import check_jobs
@@ -204,7 +203,7 @@ class _Session:
         self.results = replace(self.results, algorithms=(*self.results.algorithms[:-1], entry))
         save(self.folder, self.results)
 
-    @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # a diverging run is a result
+    @diverging()
     def _subject(self, subject: Subject, slug: str) -> None:
         experiment, simulation, name = self.experiment, subject.simulation, subject.spec.name
         claimed = budget(simulation, experiment.adjacency, subject.delta, experiment.scenario)

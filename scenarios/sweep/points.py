@@ -207,19 +207,21 @@ def _mistaken_values(tree: Any, file: str, settings: Sequence[str]) -> Sequence[
         base = base_of(Sweep(scenario=name).as_in(tree), file, settings)
         grid, drawn = (_valid(name, kind, fields.get(kind)) for kind in ("grid", "random"))
         alone = {path: law for path, law in drawn.items() if path not in grid}
-        if math.prod(map(len, grid.values())) <= _FEW:
-            points(Sweep(scenario=name, grid=grid, random=alone).as_in(tree), base)
+        sweep = Sweep.model_validate({"scenario": name, "grid": grid, "random": alone}).as_in(tree)
+        if math.prod(map(len, sweep.grid.values())) <= _FEW:
+            points(sweep, base)
     except ScenarioError as error:  # no number of a point is right yet
         return [replace(one, field=re.sub(r"^point \d+: ", "", one.field)) for one in error.each()]
     return ()
 
 
-def _valid(scenario: str, kind: str, given: object) -> dict[str, Any]:
+def _valid(scenario: str, kind: str, given: object) -> dict[str, object]:
     """The fields of a grid, or of random, whose own values or laws have no mistakes."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for path, values in cast("Mapping[str, object]", given).items() if isinstance(given, Mapping) else ():
         with suppress(ScenarioError, ValidationError):
-            found |= getattr(Sweep.model_validate({"scenario": scenario, kind: {path: values}}), kind)
+            Sweep.model_validate({"scenario": scenario, kind: {path: values}})
+            found[path] = values
     return found
 
 
