@@ -48,7 +48,7 @@ MISTAKES = {
         "text.jsonl:1: column 'x' = [0.1, 'a']: no vector; allowed: a list of numbers, or of one such list for each",
     ),
     "a number of rounds far too large": (
-        "run private-descent -o algorithms[0].rounds=1e30", 2, "with a fraction; allowed: a whole number"
+        "run private-descent -o algorithms[0].rounds=1e30", 2, "out of range; allowed: 1 … 1000000"
     ),
     "a δ of 2": ("audit mine.py --epsilon 1 --delta 2", 2, "--delta = 2.0: out of range; allowed: 0 … 0.999"),
     "no agent, in short": (
