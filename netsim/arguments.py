@@ -207,7 +207,11 @@ def _lacking(value: object, hint: Any) -> str:
 
 
 def _forms(hint: Any) -> list[Any]:
-    """The members of a union; the annotation itself where it is none."""
+    """The members of a union; the annotation itself where it is none. A name for an annotation, as NumPy's `NDArray`
+    may be, is that."""
+    named = getattr(get_origin(hint) or hint, "__value__", None)
+    if named is not None:
+        return _forms(named[get_args(hint)] if get_args(hint) else named)
     if get_origin(hint) is Annotated:
         return _forms(get_args(hint)[0])
     if get_origin(hint) in (Union, types.UnionType):
