@@ -159,16 +159,11 @@ def test_check_says_which_claim_is_undefined_and_what_defines_it(file):
 
 def test_check_says_who_may_wait_forever_and_what_mends_it(file):
     says = "links.reliable is false: a packet that is lost or rejected is not sent again, and who waits for it waits"
-    lossy = {"links.loss": "0.3", "links.reliable": "false"}
-
-    def options(fields):
-        return [word for name, value in fields.items() for word in ("-o", f"{name}={value}")]
-
-    loses = options(lossy)
+    loses = "-o", "links.loss=0.3", "-o", "links.reliable=false"
     cli("check", file, *loses, ends=0, stderr=says)
     assert json.loads(cli("check", file, *loses, "--json", ends=0).stdout)["waits_forever"].startswith(says)
-    for mended in ({"links.reliable": "true"}, {"links.loss": "0"}, {"exchange.deadline": "0.5"}):
-        assert "waits forever" not in cli("check", file, *options(lossy | mended), ends=0).output
+    for mended in ("links.reliable=true", "links.loss=0", "exchange.deadline=0.5"):
+        assert "waits forever" not in cli("check", file, *loses, "-o", mended, ends=0).output
 
 
 @pytest.mark.slow
