@@ -21,9 +21,9 @@ from scenarios.cli.options import (
     command,
     dated_folder,
     given,
+    last,
     of_run,
     of_variant,
-    once,
     refuse,
 )
 from scenarios.render import terminal
@@ -104,7 +104,7 @@ def _attack(
     ] = None,
     option: Annotated[
         list[str] | None,
-        given("-o", "--option", metavar="FIELD=VALUE", help="Set a field of a scenario.", callback=once),
+        given("-o", "--option", metavar="FIELD=VALUE", help="Set a field of a scenario.", callback=last),
     ] = None,
     variant: Annotated[str | None, of_variant(help="Attack only this variant of a folder.")] = None,
     out: Annotated[Path | None, given(help="Where to write. Default: beside the transcript.")] = None,

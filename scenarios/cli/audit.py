@@ -21,9 +21,9 @@ from scenarios.cli.options import (
     command,
     dated_folder,
     given,
+    last,
     of_run,
     of_variant,
-    once,
     processes,
     refuse,
     repeated,
@@ -63,7 +63,7 @@ def _audit(
             help="For an algorithm of your own: a parameter (-o rounds=20) or a field of the scenario "
             "(-o topology=complete -o agents=8 -o data=digits -o links.loss=0.1). For a scenario: a field. "
             "Repeatable.",
-            callback=once,
+            callback=last,
         ),
     ] = None,
     epsilon: Annotated[

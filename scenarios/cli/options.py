@@ -491,18 +491,19 @@ Algorithm = Annotated[
 ]
 
 
-def once(settings: list[str] | None) -> list[str] | None:
-    """Settings, none of which is of a field that another one sets to something else."""
+def last(settings: list[str] | None) -> list[str] | None:
+    """Settings as they are. Where two are of one field the last one counts, and that is said."""
     if not settings:
         return settings
     from scenarios.files.document import keys_of  # needs a parser of YAML, which takes its time to load
+    from scenarios.render.terminal import remark
 
     found: dict[tuple[int | str, ...], str] = {}
     for path, equals, value in (one.partition("=") for one in settings):
-        before = found.setdefault(tuple(keys_of(path)), value.strip())
-        if equals and before != value.strip():
-            why = f"set twice, before to {before!r}"
-            raise ScenarioError(f"-o {path.strip()}", value.strip(), why, "one -o for each field")
+        keys, now = tuple(keys_of(path)), value.strip()
+        if equals and found.get(keys, now) != now:
+            remark(f"-o {path.strip()} is set twice: {now!r} counts, and not {found[keys]!r}.")
+        found[keys] = now
     return settings
 
 
@@ -514,7 +515,7 @@ Settings = Annotated[
         metavar="FIELD=VALUE",
         help="Set a field of the scenario: -o links.loss=0.2 -o algorithms[0].rounds=50; repeatable.",
         autocompletion=_settings,
-        callback=once,
+        callback=last,
     ),
 ]
 Variant = Annotated[str | None, of_variant(help="Run only this variant of the scenario.")]

@@ -448,17 +448,6 @@ MISTAKES = {
         "run tiny.yaml --out loop", 2, "--out = 'loop': no place of a file or folder (Too many levels of symbolic li",
     ),
     "hosts in a file": ("deploy tiny.yaml --agents-on mine.py/x", 2, "--agents-on = 'mine.py/x': no place of a file"),
-    "a field that is set twice": (
-        "run tiny.yaml -o seed=1 -o links.loss=0.1 -o seed=2", 2,
-        "-o seed = '2': set twice, before to '1'; allowed: one -o for each field",
-    ),
-    "an entry's field that is set twice": (
-        "check tiny.yaml -o algorithms[0].rounds=1 -o algorithms.0.rounds=3", 2,
-        "-o algorithms.0.rounds = '3': set twice, before to '1'",
-    ),
-    "a parameter that is set twice": (
-        "audit mine.py -o rounds=1 -o rounds=2", 2, "-o rounds = '2': set twice, before to '1'"
-    ),
     "a field of a sweep's scenario with a blank": (
         "sweep named.yaml", 2, "did you mean `-o 'title=My sweep'`, or grid: {title: [My sweep]}?"
     ),

@@ -145,6 +145,17 @@ def test_check_says_in_a_line_whether_it_can_run(file):
     assert list(file.parent.iterdir()) == [file]
 
 
+@pytest.mark.parametrize(
+    "fields", [("seed=1", "seed=2"), ("algorithms[0].activations=3", "algorithms.0.activations=2")]
+)
+def test_of_two_settings_of_a_field_the_last_counts_and_that_is_said(file, fields):
+    both = [word for one in ("links.loss=0.1", *fields) for word in ("-o", one)]
+    found = cli("check", file, *both, ends=0)
+    path, _, now = fields[1].partition("=")
+    assert f"-o {path} is set twice: {now!r} counts, and not {fields[0][-1]!r}." in " ".join(found.stderr.split())
+    assert "set twice" not in cli("check", file, "-o", "seed=1", "-o", "seed=1", ends=0).output
+
+
 def test_check_says_which_claim_is_undefined_and_what_defines_it(file):
     file.write_text(TINY.replace("clip: {bound: 1.0}, scale: {epsilon: 4.0}", "scale: 0.5"))
     says = "mine: its claim will be undefined: no clipping: the gradient has no bound that holds for every objective"
