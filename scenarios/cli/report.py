@@ -201,7 +201,8 @@ def _compare(
 ) -> None:
     """Compare runs on one page: the fields in which they differ, all their epsilons, curves, leakage and costs.
 
-    The first run is the base of the others. What cannot be compared is named. Nothing is run again.
+    The first run that has an algorithm is the base of the others. What cannot be compared is named. Nothing is run
+    again.
 
     Exit status: 0 done, 2 wrong input.
     """

@@ -58,7 +58,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Some runs, side by side; the first of them is the base of the others."""
+    """Some runs, side by side; the first that has an algorithm is the base of the others that have it."""
 
     runs: Sequence[Run]
 
@@ -91,14 +91,18 @@ class Comparison:
 
     @cached_property
     def _pairs(self) -> list[tuple[Subject, Subject]]:
-        """Each algorithm of a later run behind the one of the same slug of the first run, or behind its only one;
-        within a single run behind its first."""
+        """Each algorithm of a later run behind the one of the same slug of the first run that has one, or behind the
+        only one of the first run; within a single run behind its first."""
         first = [one for one in self.subjects if one.run is self.runs[0]]
-        pairs = [(first[0], other) for other in first[1:]] if len(self.runs) == 1 else []
-        for other in self.subjects:
-            alike = [one for one in first if one.entry.slug == other.entry.slug] or (first if len(first) == 1 else [])
-            if other.run is not self.runs[0] and alike:
-                pairs.append((alike[0], other))
+        if len(self.runs) == 1:
+            return [(first[0], other) for other in first[1:]]
+        pairs: list[tuple[Subject, Subject]] = []
+        for other in self.subjects:  # those of one slug in the order of the runs
+            base = next(one for one in self.subjects if one.entry.slug == other.entry.slug)
+            if base is other and len(first) == 1:
+                base = first[0]
+            if base is not other:
+                pairs.append((base, other))
         return pairs
 
     @cached_property
@@ -256,22 +260,25 @@ def _cautions(
     runs: Sequence[Run], subjects: Sequence[Subject], pairs: Sequence[tuple[Subject, Subject]]
 ) -> list[str]:
     judged = [(one.label, audit) for one in subjects if isinstance(audit := one.entry.audit, AuditResult)]
+    whose = {one.label: one.run.label for one in subjects}
+    paired = {one.label for pair in pairs for one in pair}
     costed = [(one.label, one.entry.measures) for one in subjects if one.entry.measures is not None]
     versions = [(run.label, run.results.versions.get("netsim-lab", "")) for run in runs]
     changed = "change of the gradient between the worlds"
 
     def differ(what: str, why: str, get: Callable[[AuditResult], str | None]) -> str:
         """A sentence of the algorithms that are compared, and of those that are not the same to their base; of all
-        where one has no base: they share an axis."""
+        where one has no base, unless every run has the same: they share an axis."""
         values = {label: get(audit) for label, audit in judged}
-        paired = {one.label for pair in pairs for one in pair}
+        of_runs = {frozenset(values[label] for label in values if whose[label] == run) for run in whose.values()}
+        alike = len(runs) > 1 and len(of_runs - {frozenset()}) == 1
         apart = {
             one.label
             for pair in pairs
             if all(values.get(one.label) for one in pair) and len({values[one.label] for one in pair}) > 1
             for one in pair
         }
-        return _several(what, why, values.items(), apart if values.keys() <= paired else None)
+        return _several(what, why, values.items(), apart if alike or values.keys() <= paired else None)
 
     each = [{entry.convergence.unit for entry in run.entries if entry.convergence} for run in runs]
     usual = len(each) > 1 and all(units == each[0] for units in each)  # the same units in every run are no news
@@ -296,6 +303,8 @@ def _cautions(
         _several("version of netsim", "the same scenario may give other numbers", versions),
     ]  # fmt: skip
     found += [_unfinished(run) for run in runs if run.results.status != "complete"]
+    if len(runs) > 1 and (single := [label for label in whose if label not in paired]):
+        found.append(f"In no other run, so that nothing is set beside it: {', '.join(single)}.")
     for label, audit in judged:
         if audit.earlier:
             times, joint = f"{len(audit.earlier)} time{'s' * (len(audit.earlier) > 1)}", audit.joint_confidence

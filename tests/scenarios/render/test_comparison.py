@@ -143,6 +143,27 @@ def test_what_a_run_has_not_done_is_no_difference_of_scenarios(pair):
     assert Comparison([run, begun]).differences == []
 
 
+def test_algorithms_of_one_run_are_no_reason_for_caution(pair):
+    run = read_runs([str(pair[0])])[0]
+    noisy = run.results.algorithms[1]
+    twin = replace(noisy, name="twin", slug="twin", audit=replace(noisy.audit, pair="another"))
+    whole = replace(run, label="whole", results=replace(run.results, algorithms=(noisy, twin)))
+    begun = replace(run, label="begun", results=replace(run.results, algorithms=(replace(noisy, audit=None),)))
+    assert Comparison([whole, begun]).cautions == ["In no other run, so that nothing is set beside it: twin · whole."]
+
+
+def test_the_first_run_that_has_an_algorithm_is_its_base(pair):
+    run = read_runs([str(pair[0])])[0]
+    names = {f"algorithms__{k}__{field}": f"other-{k}" for k in (0, 1) for field in ("slug", "name")}
+    comparison = Comparison([changed(run, "first", **names), run, changed(run, "third")])
+    assert [(one.base, one.other) for one in comparison.against] == [
+        ("plain · calm", "plain · third"),
+        ("noisy · calm", "noisy · third"),
+    ]
+    alone = "In no other run, so that nothing is set beside it: other-0 · first, other-1 · first."
+    assert alone in comparison.cautions
+
+
 def test_what_is_claimed_is_there_without_an_audit(pair):
     run = read_runs([str(pair[0])])[0]
     other = changed(run, "other", algorithms__1__audit=None, algorithms__1__audit_status="not requested")
