@@ -416,7 +416,7 @@ class LiveNode:
             found = f"of type {getattr(value, 'dtype', '')} and shape {shape}"
         allowed = f"every value has type float64 and shape (replicas, dimension) = {self._shape}"
         if isinstance(value, Real) or shape == ():
-            allowed += f"; a number goes as one such: np.full({self._shape}, number)"
+            allowed += "; a number goes as one such: node.zeros() + number"
         raise ProtocolError(f"agent {self.id} {does} {name!r} {found}; {allowed}")
 
     def _now(self) -> float:

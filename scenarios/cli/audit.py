@@ -158,8 +158,8 @@ def _audit(
         terminal.fail(order.in_command_words(error), as_json=as_json)
     except typer.Exit:
         raise
-    except Exception as error:  # of a run; or a defect, or the algorithm's own: no finding about a claim
-        terminal.fail(error, out, as_json=as_json)
+    except Exception as error:
+        terminal.fail(error, as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -243,8 +243,13 @@ class _Order:
             self._end(there, folder)
         if found := remark(folder, scenario):
             self._remark(found)
-        with Bars(terminal.of_progress(self.as_json)) as bars:
-            results = run_study(source, folder, command=self.command, progress=bars, jobs=self.jobs)
+        try:
+            with Bars(terminal.of_progress(self.as_json)) as bars:
+                results = run_study(source, folder, command=self.command, progress=bars, jobs=self.jobs)
+        except (ScenarioError, typer.Exit):
+            raise
+        except Exception as error:  # of a run; or a defect, or the algorithm's own: no finding about a claim
+            terminal.fail(error, folder, as_json=self.as_json)
         self._end(results, folder)
 
     def _folder(self, folder: Path) -> NoReturn:

@@ -123,7 +123,9 @@ def _inside(node: Any, key: Key, path: str, keys: Sequence[Key], value: Any, new
             return entries[key]
         last = f" … {around}[{length - 1}]" if length > 1 else ""
         allowed = f"{around}[0]{last}" if length else f"{around}: [...]"
-        why = f"{where} is no entry of the list" if isinstance(key, int) else f"{around} is a list: say which entry"
+        names = [cast("Tree", one).get("name") if isinstance(one, Mapping) else None for one in entries]
+        which = did_you_mean([f"{around}[{names.index(key)}]"]) if key in names else ": say which entry"
+        why = f"{where} is no entry of the list" if isinstance(key, int) else f"{around} is a list{which}"
         raise ScenarioError(path, value, why, allowed)
     if isinstance(node, Mapping) and isinstance(key, str):
         return cast("Tree", node).get(key) if new else cast("Tree", node)[key]

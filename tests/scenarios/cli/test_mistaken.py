@@ -635,6 +635,16 @@ def test_a_mistake_in_own_code_is_said_once_with_its_line(name, tmp_path, monkey
     assert "Traceback" not in done.output
 
 
+def test_an_audit_that_failed_names_its_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(MINE.replace("await node.gradient", "node.gradient", 1))
+    done = cli(
+        "audit", "own.py", "-o", "rounds=3", "--epsilon", "1", ends=70, output="What was done until then: results/"
+    )
+    (page,) = Path("results").rglob("report.html")
+    assert str(page) in done.output
+
+
 def test_what_code_keeps_is_named_with_its_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = MINE.replace("@dataclass", "KEPT = []\n\n\n@dataclass")

@@ -96,6 +96,8 @@ def test_extends(tmp_path, monkeypatch, text, message):
          "allowed: a whole number\n-o links.loss = 2: out of range; allowed: >= 0.0 and < 1.0"),
         (["algorithms.rounds=5"], "-o algorithms.rounds = 5: algorithms is a list: say which entry; allowed: "
          "algorithms[0] … algorithms[1]"),
+        (["algorithms[plain].rounds=5"], "-o algorithms[plain].rounds = 5: algorithms is a list; did you mean "
+         "'algorithms[0]'?; allowed: algorithms[0] … algorithms[1]"),
         (["algorithms[7].rounds=5"], "-o algorithms[7].rounds = 5: algorithms[7] is no entry of the list; allowed: "
          "algorithms[0] … algorithms[1]"),
         (["topology[*].agents=5"], "-o topology[0].agents = 5: there is no topology[0]: topology is a mapping, and no "
