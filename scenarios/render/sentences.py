@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from attacks.audit.verdict import BROKEN, measured
 from netsim.claims import UNCLAIMED
@@ -68,8 +69,8 @@ _ROUNDING = 1e-9
 """Seconds below which computing takes no time."""
 _NOT_AFFINE = re.compile(r"is no affine function of (?:its|the|agent \d+'s) gradients(?:, before any clip of these)?")
 _NOT_BEGUN = "not begun"
-_MOST_HOPS = 6
-"""Distances of which the terminal has a line's part."""
+_MOST_HOPS = 12
+"""Amounts by distance that are told apart; there is one bound on those of all pairs that are farther."""
 _MOST_VIEWS = 6
 """Refuted views that the terminal names."""
 _UNRANKED = "nobody's computing is certainly slower than another's"
@@ -398,11 +399,27 @@ def by_hops(found: ViewPrices.PairPrices) -> list[tuple[int, list[tuple[float, f
     return [(hop, sorted(some, key=lambda ends: ends[1])) for hop, some in sorted(groups.items())]
 
 
+def at_hops(amounts: Sequence[tuple[int, str]]) -> list[str]:
+    """Amounts by distance in hops, nearest first: those alike in a row are together."""
+    parts: list[str] = []
+    for text, alike in groupby(amounts, key=lambda one: one[1]):
+        hops = [hop for hop, _ in alike]
+        last = hops[-1] == amounts[-1][0]
+        where = f"at {hops[0]}" if len(hops) == 1 else f"at {hops[0]} {'to' if len(hops) > 2 else 'and'} {hops[-1]}"
+        where = f"from {hops[0]} hops on" if last and len(hops) > 1 < hops[0] else f"{where} hop{'s' * (hops != [1])}"
+        parts.append(f"{text} {where}")
+    return parts
+
+
 def _pairs(found: ViewPrices.PairPrices, *, judged: bool) -> list[str]:
     groups = by_hops(found)
     if not groups:
         return ["No pair of agents has an exact ε over all pairs of adjacent data sets."]
-    parts = [f"{between(some[-1])} at {hop} hop{'s' * (hop != 1)}" for hop, some in groups[:_MOST_HOPS]]
+    parts = at_hops([(hop, between(some[-1])) for hop, some in groups])
+    if len(parts) > _MOST_HOPS:
+        near, far = groups[: _MOST_HOPS - 1], groups[_MOST_HOPS - 1 :]
+        parts = at_hops([(hop, between(some[-1])) for hop, some in near])
+        parts.append(f"at most {show_epsilon(max(some[-1][1] for _, some in far))} from {far[0][0]} hops on")
     count = sum(len(some) for _, some in groups)
     lines = [f"The largest ε of {count:,} ordered pairs of a victim and a listener, by distance: {', '.join(parts)}."]
     if judged and found.verdict is not None:
