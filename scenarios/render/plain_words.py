@@ -11,7 +11,7 @@ from attacks.audit.loss.comparison import ONE_AT_A_TIME
 from attacks.audit.verdict import BROKEN, NOTHING_CLAIMED, at_most, cause
 from attacks.replay.coins import HISTORIES
 from netsim.claims import BY_HAND, SYMBOLS, UNCLAIMED, Norm
-from scenarios.render.sentences import ELSEWHERE, elsewhere, moment, word
+from scenarios.render.sentences import ELSEWHERE, elsewhere, exceeded, word
 from scenarios.results import findings
 from scenarios.results.audit import AuditRefused, AuditResult, change_option
 from scenarios.results.findings import Entry
@@ -127,9 +127,9 @@ def why(results: Results, entry: AlgorithmResult) -> str:
         conditions = "; ".join(one for one in audit.claim.failed_conditions if one != UNCLAIMED)
         parts = [f"Nothing is claimed{f' ({conditions})' if conditions else ''}.", *parts]
     parts += _mistaken_norm(audit) if audit.verdict == "refuted" else []
-    over, spec = entry.over_time, results.scenario.audit
-    if over is not None and over.exceeds_from is not None and audit.verdict == "refuted":
-        parts.append(f"It is exceeded {moment(over, over.exceeds_from, 'from {} on')}.")
+    if audit.verdict == "refuted" and (when := exceeded(entry.over_time, audit)):
+        parts.append(when)
+    spec = results.scenario.audit
     if audit.sequential_test.stopped and spec is not None:
         parts.append(f"The audit ended after {audit.trials:,} of {spec.trials:,} transcripts of each world: refuted.")
     parts += [audit.no_witness.sentence] if audit.no_witness else []

@@ -239,6 +239,7 @@ def about(results: Results, entry: AlgorithmResult) -> list[str]:
 def audited(entry: AlgorithmResult) -> list[str]:
     """All that an audit found of an algorithm beside its verdict, the cause of that, and the pair."""
     audit, lines = entry.audit, list[str]()
+    told = isinstance(audit, AuditResult) and audit.verdict == "refuted"  # with the cause
     if isinstance(audit, AuditResult):
         lines += filter(None, [measured(audit.reason)])
         lines += ["It rests on:", *(f"• {one}" for one in conditions)] if (conditions := rests_on(audit)) else []
@@ -247,7 +248,7 @@ def audited(entry: AlgorithmResult) -> list[str]:
             how = search.sentence.removeprefix(f"{search.winner.description}: ") if there else search.sentence
             lines.append(f"Search for the pair: {how}.")
         lines += games(audit)
-    return lines + list(filter(None, [over_time(entry.over_time)]))
+    return lines + list(filter(None, [over_time(entry.over_time, exceeds=not told)]))
 
 
 def ran(results: Results, entry: AlgorithmResult) -> list[str]:
@@ -319,26 +320,36 @@ def _behind_a_clip(refused: str, audit: AuditResult) -> str:
     return _NOT_AFFINE.sub("shows gradients only after a clip", refused) if clipped else refused
 
 
-def over_time(found: OverTime | None) -> str | None:
-    """Where the budget is exceeded, and where it means nothing any more; None where neither is so."""
+def exceeded(found: OverTime | None, audit: AuditResult | None = None) -> str:
+    """From where on the exact ε is proven to be above the claim of the whole run, which the `audit` finds, and above
+    what is claimed of a run that ends there, which may be earlier; "" where it is above neither."""
+    if found is None:
+        return ""
+    first = None if audit is None or audit.verdict != "refuted" else audit.first_violation
+    parts: list[str] = []
+    if audit is not None and first is not None:
+        parts.append(f"above {show_epsilon(audit.epsilon_claimed)} {moment(found, first, 'from {} on')}")
+    if found.exceeds is not None and found.exceeds_from is not None and found.exceeds_from != first:
+        numbers = f"{show_epsilon(found.exceeds.exact)} > {show_epsilon(found.exceeds.claimed)}"
+        when = moment(found, found.exceeds_from, "from {} on")
+        parts.append(f"{when} above what is claimed of a run that ends there ({numbers})")
+    return f"The exact ε is {'; '.join(parts)}." if parts else ""
+
+
+def over_time(found: OverTime | None, *, exceeds: bool = True) -> str | None:
+    """Where the budget is exceeded, if `exceeds`, and where it means nothing any more; None where neither is so."""
     if found is None:
         return None
-    exact: list[str] = []
-    if found.exceeds_from is not None and found.exceeds is not None:
-        ends, when = found.exceeds, moment(found, found.exceeds_from, "at {}")
-        numbers = f"{show_epsilon(ends.exact)} > {show_epsilon(ends.claimed)}"
-        exact.append(f"first exceeds the claim {when} ({numbers}, claimed of a run that ends there)")
-    level = found.vacuous_above
+    level, parts = found.vacuous_above, [exceeded(found)] if exceeds else []
     if found.exact_vacuous_from is not None:
-        exact.append(f"is above {level:g} {moment(found, found.exact_vacuous_from, 'from {} on')}")
-    parts = [f"The exact ε {' and '.join(exact)}."] if exact else []
+        parts.append(f"The exact ε is above {level:g} {moment(found, found.exact_vacuous_from, 'from {} on')}.")
     if found.claimed_vacuous_from is not None:
         when = moment(found, found.claimed_vacuous_from, "from {} on")
         parts.append(f"The claim is vacuous (ε > {level:g}) {when}.")
     if found.undefined_from is not None and found.condition != UNCLAIMED:
         when = moment(found, found.undefined_from, "from {} on")
         parts.append(f"The claim is undefined {when}: {found.condition}.")
-    return " ".join(parts) or None
+    return " ".join(filter(None, parts)) or None
 
 
 def moment(found: OverTime, k: int, within: str = "{}") -> str:

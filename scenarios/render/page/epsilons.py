@@ -327,7 +327,7 @@ _TIME_KEY = (
     Entry("claimed", (_CLAIMED,)),
     Entry("exact, of this pair; band: down to what is proven", (_EXACT,)),
     Entry("audited: at least", (_AUDITED,)),
-    Entry("the claim is first exceeded", (_EXCEEDED,)),  # where it is
+    Entry("first above what is claimed of a run that ends there", (_EXCEEDED,)),  # where it is
 )
 
 
@@ -394,7 +394,10 @@ def _notes(time: OverTime) -> list[str]:
     level = show(time.vacuous_above)
     exceeds = time.exceeds and f"{show_epsilon(time.exceeds.exact)}, not {show_epsilon(time.exceeds.claimed)}"
     notes = (
-        (time.exceeds_from, f"the exact ε is first proven to be above the claim: {exceeds}"),
+        (
+            time.exceeds_from,
+            f"the exact ε is first proven to be above what is claimed of a run that ends there: {exceeds}",
+        ),
         (time.claimed_vacuous_from, f"the claim is above {level} from there on: it promises nothing"),
         (time.exact_vacuous_from, f"the exact ε of the pair, as estimated, is above {level} from there on"),
         (time.proven_vacuous_from, f"its proven lower end is above {level} from there on"),

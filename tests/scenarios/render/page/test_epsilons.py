@@ -51,7 +51,9 @@ def test_the_key_over_time_has_what_is_drawn(exceeds):
     }
     parts = {"name": "one", "over_time": time, "audit": filled(AuditResult, {})}
     chart = loss_charts(Finding(filled(AlgorithmResult, parts)), "x")[0]
-    assert ("the claim is first exceeded" in [one.label for one in chart.key]) is (exceeds is not None)
+    assert ("first above what is claimed of a run that ends there" in [one.label for one in chart.key]) is (
+        exceeds is not None
+    )
 
 
 def ring(*claims):
