@@ -121,8 +121,12 @@ def why(results: Results, entry: AlgorithmResult) -> str:
     reason = cause(audit.reason).removeprefix(NOTHING_CLAIMED).strip()
     if audit.verdict == "unprotected" and audit.unprotected is not None:  # the verdict says the rest
         reason = f"{audit.unprotected}: no noise protects it."
-    away = elsewhere(entry)
-    parts = [away, f"Seen by all that it sends and receives, {reason}"] if away else [findings.capitalized(reason)]
+    away, agent = elsewhere(entry), audit.loss_breakdown.agent
+    parts = (
+        [away, f"For who records all that agent {agent} sends and receives, {reason}"]
+        if away
+        else [findings.capitalized(reason)]
+    )
     if audit.epsilon_claimed is None and audit.verdict in BROKEN:
         conditions = "; ".join(one for one in audit.claim.failed_conditions if one != UNCLAIMED)
         parts = [f"Nothing is claimed{f' ({conditions})' if conditions else ''}.", *parts]

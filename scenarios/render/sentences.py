@@ -459,6 +459,16 @@ def elsewhere(entry: AlgorithmResult) -> str:
     return f"It is {where}{f': {clearest}' if clearest else ''}."
 
 
+def not_drawn(name: str, entry: Entry) -> str:
+    """A pointer from the epsilons of the audited agent to what refutes a claim elsewhere; "" of any other claim."""
+    if word(entry) != ELSEWHERE:
+        return ""
+    away = ""
+    if isinstance(entry, AlgorithmResult):
+        away = f" {elsewhere(entry)} See “The exact ε of every view”."
+    return f"{name} is refuted elsewhere, which is not in the figure: that is of the audited agent alone.{away}"
+
+
 def view_strength(by_exact_loss: bool) -> str:
     """The evidence that a view is; `by_exact_loss`: whether the exact loss refutes the claim."""
     return f"{_WEAKER}, which does refute the claim." if by_exact_loss else f"{_WEAKER}."

@@ -25,7 +25,7 @@ from scenarios.render.page.drawing import (
     canvas,
     write_ticks,
 )
-from scenarios.render.sentences import Finding, moment, word
+from scenarios.render.sentences import Finding, moment, not_drawn, word
 from scenarios.results.audit import AuditResult
 from scenarios.results.budgets import LossBreakdown, LossPart, OverTime
 from scenarios.results.curves import step
@@ -66,7 +66,8 @@ def epsilons(algorithms: Sequence[tuple[str, Algorithm]], terms: str) -> Chart |
         return None
     caption = f"{_CAPTION[0]} {terms} {_CAPTION[1]}".replace("  ", " ")
     wide, narrow = _picture(rows, "wide", _WIDE), _picture(rows, "narrow", _NARROW)
-    return Chart("The three epsilons", wide, _KEY, (caption,), narrow)
+    away = tuple(filter(None, (not_drawn(name, entry) for name, entry in algorithms)))
+    return Chart("The three epsilons", wide, _KEY, (*away, caption), narrow)
 
 
 def _picture(rows: Sequence["_Row"], name: str, width: int) -> Drawing:
