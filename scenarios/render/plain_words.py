@@ -47,7 +47,7 @@ _KNOWN = _Step("Judge the claim for who knows the private coins, such as its bat
 
 
 def says(entry: Entry) -> str:
-    """The verdict in a sentence."""
+    """The verdict in a sentence; before it one that this is a baseline, if it is."""
     claimed = findings.claimed(entry)
     claim = "the claim" if claimed is None else f"the claim ε = {show_epsilon(claimed)}"
     instead = "" if claimed is None else f", not {show_epsilon(claimed)} as claimed"
@@ -65,7 +65,8 @@ def says(entry: Entry) -> str:
         findings.INTERRUPTED: f"this audit was interrupted{_kept(entry)}",
     }
     nothing = "nothing was tested" if claimed is None else f"{claim} was not tested"
-    return f"{findings.capitalized(words.get(word(entry), nothing))}."
+    compared = "A baseline, to compare the others with. " if entry.baseline else ""
+    return f"{compared}{findings.capitalized(words.get(word(entry), nothing))}."
 
 
 def _kept(entry: Entry) -> str:

@@ -450,6 +450,15 @@ def test_the_transcripts_of_an_audit_are_counted_of_each_world_as_the_option_cou
     assert audited[2] == "measured: what guessing which data set it was proves, from 2,000 transcripts of each"
 
 
+@pytest.mark.parametrize("verdict", ["unprotected", "refuted", "no claim"])
+def test_a_baseline_is_called_one_on_its_card_and_in_the_terminal(printed, verdict):
+    results, words = of_verdict(verdict), "A baseline, to compare the others with."
+    marked = replace(results, algorithms=tuple(replace(one, baseline=True) for one in results.algorithms))
+    for found, there in ((results, 0), (marked, 1)):
+        assert " ".join(printed(found, 80).split()).count(words) == there
+        assert Page(page(found)).text.count(words) == there
+
+
 def test_no_claim_that_is_not_there_is_spoken_of():
     results = of_verdict("unprotected", epsilon_claimed=None)
     assert plain_words.says(results.algorithms[0]) == "Private data leaves in a message without noise: ε is ∞."
