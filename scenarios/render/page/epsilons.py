@@ -67,7 +67,18 @@ def epsilons(algorithms: Sequence[tuple[str, Algorithm]], terms: str) -> Chart |
     caption = f"{_CAPTION[0]} {terms} {_CAPTION[1]}".replace("  ", " ")
     wide, narrow = _picture(rows, "wide", _WIDE), _picture(rows, "narrow", _NARROW)
     away = tuple(filter(None, (not_drawn(name, entry) for name, entry in algorithms)))
-    return Chart("The three epsilons", wide, _KEY, (*away, caption), narrow)
+    return Chart("The three epsilons", wide, _key(rows), (*away, caption), narrow)
+
+
+def _key(rows: Sequence["_Row"]) -> tuple[Entry, ...]:
+    """Every mark that occurs."""
+    claimed, exact, audited = (
+        any(not math.isnan(value) for value in values)
+        for values in zip(*((row.claimed, row.estimate, row.audited) for row in rows), strict=True)
+    )
+    most = any(not math.isnan(row.ceiling) and not math.isnan(row.audited) for row in rows)
+    occurs = claimed, exact, audited, most, claimed
+    return tuple(entry for entry, there in zip(_KEY, occurs, strict=True) if there)
 
 
 def _picture(rows: Sequence["_Row"], name: str, width: int) -> Drawing:
@@ -79,7 +90,9 @@ def _picture(rows: Sequence["_Row"], name: str, width: int) -> Drawing:
         margin = 0.035 * (right - left)
         plot.set_xlim(left - margin, right + margin)
         plot.set_ylim(_BLOCK * len(rows) - 0.6, -0.7)
-        plot.set_xlabel("ε (logarithmic)")
+        beyond = " and ".join(["0"] * scale.has_zero + ["∞"] * scale.has_infinity)
+        lines = f"; {beyond} beyond the dotted line{'s' * (' and ' in beyond)}" if beyond else ""
+        plot.set_xlabel(f"ε (logarithmic{lines})")
         scale.dress(plot.xaxis)
         plot.grid(axis="x")
         plot.set_yticks([top + lane for top in tops for lane in (1, 2, 3)], list(_LANES) * len(rows))

@@ -17,6 +17,11 @@ from scenarios.results.tree import AlgorithmResult
 from scenarios.results.views import ViewPrices
 from tests.scenarios.filled import filled
 
+NOT_KNOWN = dict.fromkeys(("lower", "estimate", "upper"), math.nan)
+NOTHING = {"epsilon_claimed": None, "epsilon_audited": math.nan, "epsilon_exact": NOT_KNOWN} | {
+    game: {"ceiling": math.nan} for game in ("white_box", "black_box", "classifier")
+}
+
 
 @pytest.mark.parametrize("rounds", [2, 3, 4, 6, 13, 200])
 def test_ticks_stand_at_whole_rounds(rounds):
@@ -148,6 +153,33 @@ def drawn(audit):
     for drawing in (chart.drawing, chart.narrow):
         FigureCanvasAgg(drawing.figure).draw()
         yield from drawing.figure.axes
+
+
+@pytest.mark.parametrize(
+    ("audit", "words"),
+    [
+        ({"epsilon_claimed": 1.0}, ["claimed", "above"]),
+        ({"epsilon_exact": {"lower": 0.1, "estimate": 0.1, "upper": 0.1}}, ["exact"]),
+        ({"epsilon_claimed": 1.0, "epsilon_audited": 0.1}, ["claimed", "audited", "above"]),
+        ({"epsilon_audited": 0.1, "white_box": {"ceiling": 4.0}}, ["audited", "the"]),
+    ],
+)
+def test_the_key_of_the_three_epsilons_has_what_is_drawn(audit, words):
+    made = filled(AlgorithmResult, {"name": "plain", "audit": filled(AuditResult, NOTHING | audit)})
+    assert [re.split("[ :]", one.label)[0] for one in epsilons([("plain", made)], "").key] == words
+
+
+@pytest.mark.parametrize(
+    ("claimed", "audited", "label"),
+    [
+        (1.0, 0.1, "ε (logarithmic)"),
+        (1.0, 0.0, "ε (logarithmic; 0 beyond the dotted line)"),
+        (math.inf, 0.0, "ε (logarithmic; 0 and ∞ beyond the dotted lines)"),
+    ],
+)
+def test_the_axis_names_what_is_beyond_its_dotted_lines(claimed, audited, label):
+    audit = NOTHING | {"epsilon_claimed": claimed, "epsilon_audited": audited}
+    assert {axes.get_xlabel() for axes in drawn(audit)} == {label}
 
 
 def test_a_name_that_is_cut_keeps_the_run_that_it_is_of():
