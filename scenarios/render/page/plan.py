@@ -339,7 +339,7 @@ def by_distance(found: ViewPrices.PairPrices, name: str) -> Chart:
         plot.set_xlabel("hops between victim and listener")
         plot.set_ylabel(f"ε ({scale.kind})")
         plot.set_xticks([h for h, _ in groups])
-        ends = [(h, f"{between(some[0])} to {between(some[-1])}") for h, some in groups]
+        ends = [(h, " to ".join(dict.fromkeys(map(between, (some[0], some[-1]))))) for h, some in groups]
         words = "; ".join(at_hops(ends))
         drawing = Drawing(name, f"ε by distance: {words}.", figure)
     key = (Entry("exact, one pair", (style,)),)

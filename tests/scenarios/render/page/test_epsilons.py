@@ -81,7 +81,7 @@ def test_claims_of_pairs_lie_within_the_axis(far):
 
 def test_a_figure_by_distance_has_words_for_all_distances():
     words = by_distance(ring(*6 * [0.5]), "x").drawing.words
-    assert words == "ε by distance: 0.5 to 0.5 at 1 hop; 0.25 to 0.25 at 2 and 3 hops; 0 to 0 from 4 hops on."
+    assert words == "ε by distance: 0.5 at 1 hop; 0.25 at 2 and 3 hops; 0 from 4 hops on."
 
 
 @pytest.mark.parametrize(
