@@ -249,7 +249,8 @@ class Network:
         lost, rejected = sum(wire.lost for wire in wires.each()), sum(wire.rejected for wire in wires.each())
         whose = f" ({dropped} to active adversaries)" if dropped else ""
         whose += f", {rejected} were rejected" if rejected else ""
-        hint = f" ({lost} packets were lost{whose}; links that are `reliable` send them again)"
+        count, them = ("1 packet was", "it") if lost == 1 else (f"{lost:,} packets were", "them")
+        hint = f" ({count} lost{whose}; links that are `reliable` send {them} again)"
         return (shown or "no agent waits for a message") + (hint if lost + rejected else "")
 
     def _law(self, edge: Edge) -> LinkLaw:

@@ -11,7 +11,7 @@ from attacks.audit.loss.comparison import ONE_AT_A_TIME
 from attacks.audit.verdict import BROKEN, NOTHING_CLAIMED, at_most, cause
 from attacks.replay.coins import HISTORIES
 from netsim.claims import BY_HAND, SYMBOLS, UNCLAIMED, Norm
-from scenarios.render.sentences import ELSEWHERE, elsewhere, moment, word
+from scenarios.render.sentences import ELSEWHERE, elsewhere, exceeded, word
 from scenarios.results import findings
 from scenarios.results.audit import AuditRefused, AuditResult, change_option
 from scenarios.results.findings import Entry
@@ -47,7 +47,7 @@ _KNOWN = _Step("Judge the claim for who knows the private coins, such as its bat
 
 
 def says(entry: Entry) -> str:
-    """The verdict in a sentence."""
+    """The verdict in a sentence; before it one that this is a baseline, if it is."""
     claimed = findings.claimed(entry)
     claim = "the claim" if claimed is None else f"the claim ε = {show_epsilon(claimed)}"
     instead = "" if claimed is None else f", not {show_epsilon(claimed)} as claimed"
@@ -65,7 +65,8 @@ def says(entry: Entry) -> str:
         findings.INTERRUPTED: f"this audit was interrupted{_kept(entry)}",
     }
     nothing = "nothing was tested" if claimed is None else f"{claim} was not tested"
-    return f"{findings.capitalized(words.get(word(entry), nothing))}."
+    compared = "A baseline, to compare the others with. " if entry.baseline else ""
+    return f"{compared}{findings.capitalized(words.get(word(entry), nothing))}."
 
 
 def _kept(entry: Entry) -> str:
@@ -121,15 +122,19 @@ def why(results: Results, entry: AlgorithmResult) -> str:
     reason = cause(audit.reason).removeprefix(NOTHING_CLAIMED).strip()
     if audit.verdict == "unprotected" and audit.unprotected is not None:  # the verdict says the rest
         reason = f"{audit.unprotected}: no noise protects it."
-    away = elsewhere(entry)
-    parts = [away, f"Seen by all that it sends and receives, {reason}"] if away else [findings.capitalized(reason)]
+    away, agent = elsewhere(entry), audit.loss_breakdown.agent
+    parts = (
+        [away, f"For who records all that agent {agent} sends and receives, {reason}"]
+        if away
+        else [findings.capitalized(reason)]
+    )
     if audit.epsilon_claimed is None and audit.verdict in BROKEN:
         conditions = "; ".join(one for one in audit.claim.failed_conditions if one != UNCLAIMED)
         parts = [f"Nothing is claimed{f' ({conditions})' if conditions else ''}.", *parts]
     parts += _mistaken_norm(audit) if audit.verdict == "refuted" else []
-    over, spec = entry.over_time, results.scenario.audit
-    if over is not None and over.exceeds_from is not None and audit.verdict == "refuted":
-        parts.append(f"It is exceeded {moment(over, over.exceeds_from, 'from {} on')}.")
+    if audit.verdict == "refuted" and (when := exceeded(entry.over_time, audit)):
+        parts.append(when)
+    spec = results.scenario.audit
     if audit.sequential_test.stopped and spec is not None:
         parts.append(f"The audit ended after {audit.trials:,} of {spec.trials:,} transcripts of each world: refuted.")
     parts += [audit.no_witness.sentence] if audit.no_witness else []

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from attacks.audit.verdict import BROKEN, measured
 from netsim.claims import UNCLAIMED
@@ -68,8 +69,8 @@ _ROUNDING = 1e-9
 """Seconds below which computing takes no time."""
 _NOT_AFFINE = re.compile(r"is no affine function of (?:its|the|agent \d+'s) gradients(?:, before any clip of these)?")
 _NOT_BEGUN = "not begun"
-_MOST_HOPS = 6
-"""Distances of which the terminal has a line's part."""
+_MOST_HOPS = 12
+"""Amounts by distance that are told apart; there is one bound on those of all pairs that are farther."""
 _MOST_VIEWS = 6
 """Refuted views that the terminal names."""
 _UNRANKED = "nobody's computing is certainly slower than another's"
@@ -238,6 +239,7 @@ def about(results: Results, entry: AlgorithmResult) -> list[str]:
 def audited(entry: AlgorithmResult) -> list[str]:
     """All that an audit found of an algorithm beside its verdict, the cause of that, and the pair."""
     audit, lines = entry.audit, list[str]()
+    told = isinstance(audit, AuditResult) and audit.verdict == "refuted"  # with the cause
     if isinstance(audit, AuditResult):
         lines += filter(None, [measured(audit.reason)])
         lines += ["It rests on:", *(f"• {one}" for one in conditions)] if (conditions := rests_on(audit)) else []
@@ -246,7 +248,7 @@ def audited(entry: AlgorithmResult) -> list[str]:
             how = search.sentence.removeprefix(f"{search.winner.description}: ") if there else search.sentence
             lines.append(f"Search for the pair: {how}.")
         lines += games(audit)
-    return lines + list(filter(None, [over_time(entry.over_time)]))
+    return lines + list(filter(None, [over_time(entry.over_time, exceeds=not told)]))
 
 
 def ran(results: Results, entry: AlgorithmResult) -> list[str]:
@@ -318,26 +320,36 @@ def _behind_a_clip(refused: str, audit: AuditResult) -> str:
     return _NOT_AFFINE.sub("shows gradients only after a clip", refused) if clipped else refused
 
 
-def over_time(found: OverTime | None) -> str | None:
-    """Where the budget is exceeded, and where it means nothing any more; None where neither is so."""
+def exceeded(found: OverTime | None, audit: AuditResult | None = None) -> str:
+    """From where on the exact ε is proven to be above the claim of the whole run, which the `audit` finds, and above
+    what is claimed of a run that ends there, which may be earlier; "" where it is above neither."""
+    if found is None:
+        return ""
+    first = None if audit is None or audit.verdict != "refuted" else audit.first_violation
+    parts: list[str] = []
+    if audit is not None and first is not None:
+        parts.append(f"above {show_epsilon(audit.epsilon_claimed)} {moment(found, first, 'from {} on')}")
+    if found.exceeds is not None and found.exceeds_from is not None and found.exceeds_from != first:
+        numbers = f"{show_epsilon(found.exceeds.exact)} > {show_epsilon(found.exceeds.claimed)}"
+        when = moment(found, found.exceeds_from, "from {} on")
+        parts.append(f"{when} above what is claimed of a run that ends there ({numbers})")
+    return f"The exact ε is {'; '.join(parts)}." if parts else ""
+
+
+def over_time(found: OverTime | None, *, exceeds: bool = True) -> str | None:
+    """Where the budget is exceeded, if `exceeds`, and where it means nothing any more; None where neither is so."""
     if found is None:
         return None
-    exact: list[str] = []
-    if found.exceeds_from is not None and found.exceeds is not None:
-        ends, when = found.exceeds, moment(found, found.exceeds_from, "at {}")
-        numbers = f"{show_epsilon(ends.exact)} > {show_epsilon(ends.claimed)}"
-        exact.append(f"first exceeds the claim {when} ({numbers}, claimed of a run that ends there)")
-    level = found.vacuous_above
+    level, parts = found.vacuous_above, [exceeded(found)] if exceeds else []
     if found.exact_vacuous_from is not None:
-        exact.append(f"is above {level:g} {moment(found, found.exact_vacuous_from, 'from {} on')}")
-    parts = [f"The exact ε {' and '.join(exact)}."] if exact else []
+        parts.append(f"The exact ε is above {level:g} {moment(found, found.exact_vacuous_from, 'from {} on')}.")
     if found.claimed_vacuous_from is not None:
         when = moment(found, found.claimed_vacuous_from, "from {} on")
         parts.append(f"The claim is vacuous (ε > {level:g}) {when}.")
     if found.undefined_from is not None and found.condition != UNCLAIMED:
         when = moment(found, found.undefined_from, "from {} on")
         parts.append(f"The claim is undefined {when}: {found.condition}.")
-    return " ".join(parts) or None
+    return " ".join(filter(None, parts)) or None
 
 
 def moment(found: OverTime, k: int, within: str = "{}") -> str:
@@ -398,11 +410,27 @@ def by_hops(found: ViewPrices.PairPrices) -> list[tuple[int, list[tuple[float, f
     return [(hop, sorted(some, key=lambda ends: ends[1])) for hop, some in sorted(groups.items())]
 
 
+def at_hops(amounts: Sequence[tuple[int, str]]) -> list[str]:
+    """Amounts by distance in hops, nearest first: those alike in a row are together."""
+    parts: list[str] = []
+    for text, alike in groupby(amounts, key=lambda one: one[1]):
+        hops = [hop for hop, _ in alike]
+        last = hops[-1] == amounts[-1][0]
+        where = f"at {hops[0]}" if len(hops) == 1 else f"at {hops[0]} {'to' if len(hops) > 2 else 'and'} {hops[-1]}"
+        where = f"from {hops[0]} hops on" if last and len(hops) > 1 < hops[0] else f"{where} hop{'s' * (hops != [1])}"
+        parts.append(f"{text} {where}")
+    return parts
+
+
 def _pairs(found: ViewPrices.PairPrices, *, judged: bool) -> list[str]:
     groups = by_hops(found)
     if not groups:
         return ["No pair of agents has an exact ε over all pairs of adjacent data sets."]
-    parts = [f"{between(some[-1])} at {hop} hop{'s' * (hop != 1)}" for hop, some in groups[:_MOST_HOPS]]
+    parts = at_hops([(hop, between(some[-1])) for hop, some in groups])
+    if len(parts) > _MOST_HOPS:
+        near, far = groups[: _MOST_HOPS - 1], groups[_MOST_HOPS - 1 :]
+        parts = at_hops([(hop, between(some[-1])) for hop, some in near])
+        parts.append(f"at most {show_epsilon(max(some[-1][1] for _, some in far))} from {far[0][0]} hops on")
     count = sum(len(some) for _, some in groups)
     lines = [f"The largest ε of {count:,} ordered pairs of a victim and a listener, by distance: {', '.join(parts)}."]
     if judged and found.verdict is not None:
@@ -429,6 +457,16 @@ def elsewhere(entry: AlgorithmResult) -> str:
     clearest = "" if found is None else _clearest(found)
     where = "; ".join(findings.refuted_from(entry))
     return f"It is {where}{f': {clearest}' if clearest else ''}."
+
+
+def not_drawn(name: str, entry: Entry) -> str:
+    """A pointer from the epsilons of the audited agent to what refutes a claim elsewhere; "" of any other claim."""
+    if word(entry) != ELSEWHERE:
+        return ""
+    away = ""
+    if isinstance(entry, AlgorithmResult):
+        away = f" {elsewhere(entry)} See “The exact ε of every view”."
+    return f"{name} is refuted elsewhere, which is not in the figure: that is of the audited agent alone.{away}"
 
 
 def view_strength(by_exact_loss: bool) -> str:

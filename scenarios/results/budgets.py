@@ -106,7 +106,7 @@ class OverTime(Result):
     condition: str | None
     """That condition, or null."""
     exceeds_from: int | None
-    """First activation at which the exact ε is proven above the claim, or null."""
+    """First activation at which the exact ε is proven above what is claimed of a run that ends there, or null."""
     exceeds: Excess | None
     """Both there, or null."""
 

@@ -259,11 +259,11 @@ class SequentialTestResult:
         if self.refuted:
             return (
                 f"ε ≤ {show(self.claim_epsilon, 4)} at δ = {show(self.delta)} was refuted after "
-                f"{self.refuted_at} coins at "
-                f"level {show(self.alpha)}; ε > {show(self.epsilon_audited, 4)} after {self.trials}."
+                f"{self.refuted_at:,} coins at "
+                f"level {show(self.alpha)}; ε > {show(self.epsilon_audited, 4)} after {self.trials:,}."
             )
         return (
-            f"{self.trials} coins did not refute ε ≤ {show(self.claim_epsilon, 4)} at δ = "
+            f"{self.trials:,} coins did not refute ε ≤ {show(self.claim_epsilon, 4)} at δ = "
             f"{show(self.delta)}, e-value "
             f"{show(self.e_value)} of {show(1 / self.alpha)}; ε > {show(self.epsilon_audited, 4)} at "
             f"level {show(self.alpha)}."

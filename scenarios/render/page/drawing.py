@@ -320,6 +320,11 @@ class Scale:
         """From end to end."""
         return self.zero if self.has_zero else self.low, self.infinity if self.has_infinity else self.high
 
+    @property
+    def kind(self) -> str:
+        """The kind of scale, in words for its axis; no logarithm has a place for 0."""
+        return "logarithmic; 0 is beneath" if self.has_zero else "logarithmic"
+
     def at(self, value: float) -> float:
         """The place of a value; nan stays nan."""
         if value == 0:

@@ -25,7 +25,7 @@ from scenarios.render.page.drawing import (
     canvas,
     write_ticks,
 )
-from scenarios.render.sentences import Finding, moment, word
+from scenarios.render.sentences import Finding, moment, not_drawn, word
 from scenarios.results.audit import AuditResult
 from scenarios.results.budgets import LossBreakdown, LossPart, OverTime
 from scenarios.results.curves import step
@@ -66,7 +66,19 @@ def epsilons(algorithms: Sequence[tuple[str, Algorithm]], terms: str) -> Chart |
         return None
     caption = f"{_CAPTION[0]} {terms} {_CAPTION[1]}".replace("  ", " ")
     wide, narrow = _picture(rows, "wide", _WIDE), _picture(rows, "narrow", _NARROW)
-    return Chart("The three epsilons", wide, _KEY, (caption,), narrow)
+    away = tuple(filter(None, (not_drawn(name, entry) for name, entry in algorithms)))
+    return Chart("The three epsilons", wide, _key(rows), (*away, caption), narrow)
+
+
+def _key(rows: Sequence["_Row"]) -> tuple[Entry, ...]:
+    """Every mark that occurs."""
+    claimed, exact, audited = (
+        any(not math.isnan(value) for value in values)
+        for values in zip(*((row.claimed, row.estimate, row.audited) for row in rows), strict=True)
+    )
+    most = any(not math.isnan(row.ceiling) and not math.isnan(row.audited) for row in rows)
+    occurs = claimed, exact, audited, most, claimed
+    return tuple(entry for entry, there in zip(_KEY, occurs, strict=True) if there)
 
 
 def _picture(rows: Sequence["_Row"], name: str, width: int) -> Drawing:
@@ -78,7 +90,9 @@ def _picture(rows: Sequence["_Row"], name: str, width: int) -> Drawing:
         margin = 0.035 * (right - left)
         plot.set_xlim(left - margin, right + margin)
         plot.set_ylim(_BLOCK * len(rows) - 0.6, -0.7)
-        plot.set_xlabel("ε (logarithmic)")
+        beyond = " and ".join(["0"] * scale.has_zero + ["∞"] * scale.has_infinity)
+        lines = f"; {beyond} beyond the dotted line{'s' * (' and ' in beyond)}" if beyond else ""
+        plot.set_xlabel(f"ε (logarithmic{lines})")
         scale.dress(plot.xaxis)
         plot.grid(axis="x")
         plot.set_yticks([top + lane for top in tops for lane in (1, 2, 3)], list(_LANES) * len(rows))
@@ -327,7 +341,7 @@ _TIME_KEY = (
     Entry("claimed", (_CLAIMED,)),
     Entry("exact, of this pair; band: down to what is proven", (_EXACT,)),
     Entry("audited: at least", (_AUDITED,)),
-    Entry("the claim is first exceeded", (_EXCEEDED,)),  # where it is
+    Entry("first above what is claimed of a run that ends there", (_EXCEEDED,)),  # where it is
 )
 
 
@@ -394,7 +408,10 @@ def _notes(time: OverTime) -> list[str]:
     level = show(time.vacuous_above)
     exceeds = time.exceeds and f"{show_epsilon(time.exceeds.exact)}, not {show_epsilon(time.exceeds.claimed)}"
     notes = (
-        (time.exceeds_from, f"the exact ε is first proven to be above the claim: {exceeds}"),
+        (
+            time.exceeds_from,
+            f"the exact ε is first proven to be above what is claimed of a run that ends there: {exceeds}",
+        ),
         (time.claimed_vacuous_from, f"the claim is above {level} from there on: it promises nothing"),
         (time.exact_vacuous_from, f"the exact ε of the pair, as estimated, is above {level} from there on"),
         (time.proven_vacuous_from, f"its proven lower end is above {level} from there on"),

@@ -21,7 +21,7 @@ from scenarios.render.page.drawing import (
     Style,
     canvas,
 )
-from scenarios.render.sentences import Finding, by_hops
+from scenarios.render.sentences import Finding, at_hops, by_hops
 from scenarios.results.numbers import between, show, show_epsilon
 from scenarios.results.tree import NetworkResult
 from scenarios.results.views import ViewPrices, ViewsResult
@@ -328,19 +328,20 @@ def by_distance(found: ViewPrices.PairPrices, name: str) -> Chart:
     """ε of every ordered pair by the hops between them."""
     groups = by_hops(found)
     points = [(hop, e) for hop, some in groups for _, e in some]
-    scale = Scale.over([e for _, e in points])
+    claims = {hop: min(e, 10**HIGHEST) for hop, e in _claims_by_hops(found).items()}
+    scale = Scale.over([*(e for _, e in points), *claims.values()])
     with canvas(WIDTH, HEIGHT) as (figure, plot):
         style: Style = {"color": BLUE, "linestyle": "none", "marker": "o", "markersize": 5, "markeredgewidth": 0}
         plot.plot([h for h, _ in points], [scale.at(e) for _, e in points], alpha=0.45, **style)
-        claims = _claims_by_hops(found)
         if claims:
-            plot.plot(list(claims), [scale.at(min(e, 10**HIGHEST)) for e in claims.values()], "_", **_CLAIMED)
+            plot.plot(list(claims), [scale.at(e) for e in claims.values()], "_", **_CLAIMED)
         scale.set_up(plot)
         plot.set_xlabel("hops between victim and listener")
-        plot.set_ylabel("ε")
+        plot.set_ylabel(f"ε ({scale.kind})")
         plot.set_xticks([h for h, _ in groups])
-        words = "; ".join(f"{h} hops: {between(some[0])} to {between(some[-1])}" for h, some in groups[:4])
-        drawing = Drawing(name, f"ε by distance. {words}.", figure)
+        ends = [(h, " to ".join(dict.fromkeys(map(between, (some[0], some[-1]))))) for h, some in groups]
+        words = "; ".join(at_hops(ends))
+        drawing = Drawing(name, f"ε by distance: {words}.", figure)
     key = (Entry("exact, one pair", (style,)),)
     key += (
         (Entry("least claim at this distance", (_CLAIMED | {"marker": "_", "linestyle": "none"},)),) if claims else ()

@@ -230,6 +230,14 @@ def test_a_lost_datagram_is_a_deadlock_that_names_who_waits_for_whom():
     assert "2 packets were lost; links that are `reliable` send them again" in text
 
 
+def test_one_lost_packet_is_no_packets():
+    async def agent(node: Node) -> None:
+        await node.exchange(x=node.zeros())
+
+    with pytest.raises(DeadlockError, match=r"\(1 packet was lost; links that are `reliable` send it again\)"):
+        simulation(agent, path(2), LinkLaw(), link_laws={(0, 1): LinkLaw(loss=1 - 1e-12)}).run()
+
+
 async def receives(node: Node) -> None:
     await node.receive()
 

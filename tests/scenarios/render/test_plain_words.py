@@ -16,6 +16,7 @@ from scenarios.render.page.report import page
 from scenarios.results import findings
 from scenarios.results.audit import AuditRefused, AuditResult, NoWitness, NoWitnessCause, change_option
 from scenarios.results.base import Refused
+from scenarios.results.budgets import OverTime
 from tests.scenarios.filled import filled, tree
 from tests.scenarios.render.page.test_report import Page, alone, sample
 
@@ -270,6 +271,34 @@ def test_coins_with_too_many_histories_are_to_be_fewer(activations, rounds):
     assert "Try more pairs" in words
 
 
+@pytest.mark.parametrize(
+    ("whole", "partial", "words"),
+    [
+        (9, 7, "above 1 from activation 9 on; from activation 7 on above what is claimed of a run that ends there "
+               "(0.8 > 0.7)"),
+        (9, 9, "above 1 from activation 9 on"),
+        (9, None, "above 1 from activation 9 on"),
+        (None, 7, "from activation 7 on above what is claimed of a run that ends there (0.8 > 0.7)"),
+        (None, None, None),
+    ],
+)  # fmt: skip
+def test_above_the_claim_and_above_that_of_a_run_that_ends_there_are_told_apart(printed, whole, partial, words):
+    results = of_verdict("refuted", epsilon_claimed=1.0, first_violation=whole)
+    time = filled(
+        OverTime,
+        {
+            "unit": "activations",
+            "exceeds_from": partial,
+            "exceeds": None if partial is None else {"exact": 0.8, "claimed": 0.7},
+        },
+    )
+    results = replace(results, algorithms=tuple(replace(one, over_time=time) for one in results.algorithms))
+    why = plain_words.why(results, results.algorithms[0])
+    assert why.endswith(f"The exact ε is {words}.") if words else "The exact ε is" not in why
+    text = " ".join(printed(results, 80, verbose=True).split())
+    assert text.count("run that ends there") == (words or "").count("run that ends there")
+
+
 def test_where_nothing_bounds_a_change_more_pairs_help_nobody():
     search: Any = {"candidates": 36, "unbounded": True}
     assert "Try more pairs" in words_of("underpowered", search=search | {"unbounded": False})
@@ -419,6 +448,15 @@ def test_the_transcripts_of_an_audit_are_counted_of_each_world_as_the_option_cou
     entry = of_verdict("consistent", epsilon_claimed=1.0, trials=2000, white_box={"trials": 3812}).algorithms[0]
     (_, _, audited) = plain_words.epsilon_rows(entry)
     assert audited[2] == "measured: what guessing which data set it was proves, from 2,000 transcripts of each"
+
+
+@pytest.mark.parametrize("verdict", ["unprotected", "refuted", "no claim"])
+def test_a_baseline_is_called_one_on_its_card_and_in_the_terminal(printed, verdict):
+    results, words = of_verdict(verdict), "A baseline, to compare the others with."
+    marked = replace(results, algorithms=tuple(replace(one, baseline=True) for one in results.algorithms))
+    for found, there in ((results, 0), (marked, 1)):
+        assert " ".join(printed(found, 80).split()).count(words) == there
+        assert Page(page(found)).text.count(words) == there
 
 
 def test_no_claim_that_is_not_there_is_spoken_of():

@@ -146,8 +146,7 @@ class TestResults:
 
     def test_a_sentence_says_where_the_budget_ends(self, results):
         sentence = sentences.over_time(entry(results, "dying").over_time)
-        assert "first exceeds the claim at round 1 (" in sentence
-        assert ", claimed of a run that ends there)" in sentence
+        assert "The exact ε is from round 1 on above what is claimed of a run that ends there (" in sentence
         assert "The claim is vacuous (ε > 20) from round" in sentence
         assert sentences.over_time(None) is None
 
@@ -200,8 +199,8 @@ def test_what_is_sent_after_the_last_round_is_in_none():
     time, _ = over_time(PrivateGradientDescent(6, Constant(0.2), Constant(0.5), Clip(0.5)))
     late = replace(time, exceeds_from=7, exact_vacuous_from=7, exceeds=OverTime.Excess(exact=math.inf, claimed=5.0))
     assert sentences.over_time(late) == (
-        "The exact ε first exceeds the claim after the last round (6) (∞ > 5, claimed of a run that ends there) "
-        "and is above 20 after the last round (6)."
+        "The exact ε is after the last round (6) above what is claimed of a run that ends there (∞ > 5). "
+        "The exact ε is above 20 after the last round (6)."
     )
-    assert "at round 6 (" in sentences.over_time(replace(late, exceeds_from=6))
+    assert "from round 6 on above" in sentences.over_time(replace(late, exceeds_from=6))
     assert "from round 6 on" in sentences.over_time(replace(late, exact_vacuous_from=6))

@@ -19,7 +19,7 @@ from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from scenarios.cli.json_output import ending
 from scenarios.render import sentences
-from scenarios.render.page.report import page
+from scenarios.render.page.report import figures, page
 from scenarios.render.verdicts import print_results
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused
@@ -237,11 +237,17 @@ def test_sums_over_messages_of_a_pair_are_refuted_and_corrected_ones_are_not(tmp
         r"Averaging: refuted elsewhere\..* It is refuted for \d+ pairs of agents: agent \d learns ε = ", said
     )
     assert said.count(" and not ") == 1, "by how much is said once"
+    assert "For who records all that agent 0 sends and receives, ε is at most" in said
     assert "What is claimed of pairs is refuted" not in said
     step = f"{command.replace(' run ', ' views ')} --algorithm averaging --listener {v}"
     assert f"Averaging: see what agent {v} learns of every other agent: {step}" in said
     text = page(results)
     assert step in re.sub(r"</?span>", "", text)
+    (figure,) = (one for one in figures(results) if one.title == "The three epsilons")
+    assert figure.caption[0].startswith("Averaging is refuted elsewhere, which is not in the figure: ")
+    assert f"agent {v} learns ε = " in figure.caption[0], "what is wrong is not drawn there"
+    assert figure.caption[0].endswith(" See “The exact ε of every view”.")
+    assert len(figure.caption) == 2, "nothing of the claim that holds"
     assert "1 of 2 audited privacy claims does not hold: 1 refuted elsewhere" in text
     assert text.count("refuted elsewhere</span>") == 2, "on its card, and among the words that are explained"
 

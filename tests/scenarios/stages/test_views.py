@@ -163,7 +163,7 @@ class TestThePage:
 
     def test_it_shows_from_where_the_claim_breaks(self, found):
         text = page(tree(self.results(found)))
-        assert "From where the claim breaks" in text
+        assert "The claim, view by view" in text
         assert f"refuted for {len(found.refuted)} of 11 views" in text
         assert "1 of 3 links break the claim by themselves" in text
         assert "tells &lt;one&gt;: 11 views" in text
@@ -182,7 +182,7 @@ class TestThePage:
         assert ("sends and receives, which does refute the claim" in page(tree(results))) == does
 
     def test_no_views_no_section(self):
-        assert "From where the claim breaks" not in page(tree({"name": "it", "algorithms": [{"name": "a"}]}))
+        assert "The claim, view by view" not in page(tree({"name": "it", "algorithms": [{"name": "a"}]}))
 
     def test_refuted_views_come_first(self, found):
         cell = r'<td class="text">(?:<span class="sign bad"[^>]*>✕</span> )?(refuted|not refuted)'

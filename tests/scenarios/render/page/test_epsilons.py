@@ -11,11 +11,16 @@ from scenarios.render.page.charts import charts
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons, loss_charts
 from scenarios.render.page.plan import by_distance
-from scenarios.render.sentences import Finding
+from scenarios.render.sentences import Finding, at_hops, searched
 from scenarios.results.audit import AuditResult
 from scenarios.results.tree import AlgorithmResult
 from scenarios.results.views import ViewPrices
 from tests.scenarios.filled import filled
+
+NOT_KNOWN = dict.fromkeys(("lower", "estimate", "upper"), math.nan)
+NOTHING = {"epsilon_claimed": None, "epsilon_audited": math.nan, "epsilon_exact": NOT_KNOWN} | {
+    game: {"ceiling": math.nan} for game in ("white_box", "black_box", "classifier")
+}
 
 
 @pytest.mark.parametrize("rounds", [2, 3, 4, 6, 13, 200])
@@ -51,7 +56,53 @@ def test_the_key_over_time_has_what_is_drawn(exceeds):
     }
     parts = {"name": "one", "over_time": time, "audit": filled(AuditResult, {})}
     chart = loss_charts(Finding(filled(AlgorithmResult, parts)), "x")[0]
-    assert ("the claim is first exceeded" in [one.label for one in chart.key]) is (exceeds is not None)
+    assert ("first above what is claimed of a run that ends there" in [one.label for one in chart.key]) is (
+        exceeds is not None
+    )
+
+
+def ring(*claims):
+    """Pairs of a row of agents whose exact ε halves by the hop, then is 0, with a claim at each distance."""
+    agents = range(len(claims) + 1)
+    hops = tuple(tuple(abs(u - v) for v in agents) for u in agents)
+    amounts = {hop: (0.5**hop, 0.25, 0.25, 0.0, 0.0, 0.0)[min(hop - 1, 5)] for hop in agents[1:]}
+    ends = tuple(tuple(amounts.get(hop, math.nan) for hop in row) for row in hops)
+    claimed = tuple(tuple(claims[hop - 1] if hop else math.nan for hop in row) for row in hops)
+    return filled(ViewPrices.PairPrices, {"lower": ends, "upper": ends, "claimed": claimed, "hops": hops})
+
+
+@pytest.mark.parametrize("far", [1e-9, 1e-3, 0.0, 1e6])
+def test_claims_of_pairs_lie_within_the_axis(far):
+    (axes,) = by_distance(ring(0.5, 0.5, 0.5, far, far, far), "x").drawing.figure.axes
+    low, high = axes.get_ylim()
+    assert all(low < y < high for line in axes.lines for y in line.get_ydata())
+    assert axes.get_ylabel() == "ε (logarithmic; 0 is beneath)"
+
+
+def test_a_figure_by_distance_has_words_for_all_distances():
+    words = by_distance(ring(*6 * [0.5]), "x").drawing.words
+    assert words == "ε by distance: 0.5 at 1 hop; 0.25 at 2 and 3 hops; 0 from 4 hops on."
+
+
+@pytest.mark.parametrize(
+    ("amounts", "words"),
+    [
+        ("abbc", "a at 1 hop, b at 2 and 3 hops, c at 4 hops"),
+        ("aabbbccc", "a at 1 and 2 hops, b at 3 to 5 hops, c from 6 hops on"),
+        ("aaa", "a at 1 to 3 hops"),
+    ],
+)
+def test_amounts_alike_at_several_distances_are_together(amounts, words):
+    assert ", ".join(at_hops(list(enumerate(amounts, 1)))) == words
+
+
+def test_amounts_at_many_distances_end_with_a_bound():
+    agents = range(31)
+    hops = tuple(tuple(abs(u - v) for v in agents) for u in agents)
+    ends = tuple(tuple(1 / hop if hop else math.nan for hop in row) for row in hops)
+    pairs = filled(ViewPrices.PairPrices, {"lower": ends, "upper": ends, "hops": hops})
+    (words,) = searched(filled(ViewPrices, {"pairs": pairs}))
+    assert words.endswith(" 0.09091 at 11 hops, at most 0.08333 from 12 hops on.")
 
 
 def test_the_key_of_claims_of_pairs_has_the_stroke_that_is_drawn():
@@ -102,6 +153,33 @@ def drawn(audit):
     for drawing in (chart.drawing, chart.narrow):
         FigureCanvasAgg(drawing.figure).draw()
         yield from drawing.figure.axes
+
+
+@pytest.mark.parametrize(
+    ("audit", "words"),
+    [
+        ({"epsilon_claimed": 1.0}, ["claimed", "above"]),
+        ({"epsilon_exact": {"lower": 0.1, "estimate": 0.1, "upper": 0.1}}, ["exact"]),
+        ({"epsilon_claimed": 1.0, "epsilon_audited": 0.1}, ["claimed", "audited", "above"]),
+        ({"epsilon_audited": 0.1, "white_box": {"ceiling": 4.0}}, ["audited", "the"]),
+    ],
+)
+def test_the_key_of_the_three_epsilons_has_what_is_drawn(audit, words):
+    made = filled(AlgorithmResult, {"name": "plain", "audit": filled(AuditResult, NOTHING | audit)})
+    assert [re.split("[ :]", one.label)[0] for one in epsilons([("plain", made)], "").key] == words
+
+
+@pytest.mark.parametrize(
+    ("claimed", "audited", "label"),
+    [
+        (1.0, 0.1, "ε (logarithmic)"),
+        (1.0, 0.0, "ε (logarithmic; 0 beyond the dotted line)"),
+        (math.inf, 0.0, "ε (logarithmic; 0 and ∞ beyond the dotted lines)"),
+    ],
+)
+def test_the_axis_names_what_is_beyond_its_dotted_lines(claimed, audited, label):
+    audit = NOTHING | {"epsilon_claimed": claimed, "epsilon_audited": audited}
+    assert {axes.get_xlabel() for axes in drawn(audit)} == {label}
 
 
 def test_a_name_that_is_cut_keeps_the_run_that_it_is_of():

@@ -3,6 +3,7 @@
 import base64
 import copy
 import io
+import json
 import math
 import re
 from html.parser import HTMLParser
@@ -670,10 +671,40 @@ def test_the_table_of_gradients_fits_a_window_of_1200_pixels(chromium, tmp_path)
         assert page.evaluate(f"{table}.scrollWidth <= {table}.clientWidth")
 
 
+@pytest.mark.parametrize("place", [0, 4])
+def test_skill_is_explained_where_there_is_some(written, place):
+    results = alone(place)
+    results["scenario"] |= {"attacks": {"gradients": True, "images": False}}
+    assert ("Skill 1 is the image" in written(results).text) is (place == 0)
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_a_card_holds_its_numbers_and_a_command_is_whole_in_a_window_of_1280_pixels(chromium, tmp_path):
+    results = alone(3) | {
+        "command": f"netsim run mine {' '.join(f'-o algorithms[{k}].per_agent=12' for k in range(8))}"
+    }
+    results["algorithms"][0]["audit"] |= {
+        "epsilon_exact": {"lower": 0.7193, "estimate": 0.73, "upper": 0.7416}, "epsilon_audited": 0.002959,
+    }  # fmt: skip
+    render(tree(results), tmp_path / "report.html")
+    with chromium.open(tmp_path / "report.html", width=1280) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        for shown in (".stats dd", "#repeat pre[aria-label='Command line']"):
+            boxes = f"[...document.querySelectorAll({json.dumps(shown)})]"
+            assert page.evaluate(f"{boxes}.length") > 0
+            assert page.evaluate(f"{boxes}.filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)") == []
+
+
 def test_a_failed_run_says_why(written):
-    error = {"type": "DeadlockError", "message": "agent 3 waits for <nobody>", "hint": "Set links.reliable: true."}
+    words = "agent 3 waits for <nobody> (1 packet was lost; links that are `reliable` send it again)"
+    error = {"type": "DeadlockError", "message": words, "hint": "Set `links.reliable: true`."}
     text = written(alone(0) | {"status": "failed", "error": error}).text
-    assert "This scenario failed. DeadlockError: agent 3 waits for <nobody> Set links.reliable: true." in text
+    assert (
+        "This scenario failed. DeadlockError: agent 3 waits for <nobody> (1 packet was lost; links that are" in text
+    )
+    assert " Set links.reliable: true" in text
+    assert "`" not in text
 
 
 # ── numbers and pictures ────────────────────────────────────────────────────────────────────────────────
