@@ -18,6 +18,7 @@ from netsim.mechanisms.mechanism import (
     Laplace,
     Mechanism,
     OffCenter,
+    Releasing,
     Scale,
     UniformLaplace,
     average_ratio,
@@ -25,6 +26,7 @@ from netsim.mechanisms.mechanism import (
     gaussian_average_loss,
     laplace_average_loss,
     mixture_average_loss,
+    released,
 )
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "Laplace",
     "Mechanism",
     "OffCenter",
+    "Releasing",
     "Scale",
     "UniformLaplace",
     "UniformModulo",
@@ -43,4 +46,5 @@ __all__ = [
     "gaussian_average_loss",
     "laplace_average_loss",
     "mixture_average_loss",
+    "released",
 ]

@@ -50,6 +50,19 @@ class Mechanism(Protocol):
         ...
 
 
+class Releasing(np.random.Generator):
+    """A noise stream that makes releases in a way of its own, whatever the law: as an audit asks for."""
+
+    def released(self, mechanism: Mechanism, value: Array) -> Array:
+        """What goes on the wire for a private `value` (replicas, dimension), same shape."""
+        raise NotImplementedError
+
+
+def released(mechanism: Mechanism, value: Array, rng: np.random.Generator) -> Array:
+    """Release of a private `value` (replicas, dimension): as the mechanism makes it, or the stream in its own way."""
+    return rng.released(mechanism, value) if isinstance(rng, Releasing) else mechanism.release(value, rng)
+
+
 @runtime_checkable
 class OffCenter(Protocol):
     """A mechanism whose noise does not have mean 0."""

@@ -20,7 +20,7 @@ from netsim.arrays import Array
 from netsim.bounds import Checked, Positive
 from netsim.codecs import Codec, Dither, Encoder
 from netsim.errors import ProtocolError, StalledError, what
-from netsim.mechanisms import Gaussian, Mechanism
+from netsim.mechanisms import Gaussian, Mechanism, released
 from netsim.models.model import Zero
 from netsim.network.inbox import Inbox
 from netsim.network.laws import Outages, Switch
@@ -271,7 +271,7 @@ class LiveNode:
         if mechanism.noiseless:
             return await self.proximal(v, step)
         await self._work()
-        moved = v - step * mechanism.release(self.zeros(), self._drawn())
+        moved = v - step * released(mechanism, self.zeros(), self._drawn())
         x = self._objective.proximal(moved, step)
         self._answered(x, (moved - x) / step)
         return self._released(x)
@@ -283,7 +283,7 @@ class LiveNode:
             raise ProtocolError(
                 f"agent {self.id} privatizes with the class {mechanism.__name__}: with {mechanism.__name__}(scale)"
             )
-        noisy = value if mechanism.noiseless else mechanism.release(value, self._drawn())
+        noisy = value if mechanism.noiseless else released(mechanism, value, self._drawn())
         if shared is not None and not shared.noiseless:
             which = self._shared if draw is None else draw
             noisy = noisy + shared.stddev * self._edges.around(self.id, which)
@@ -295,7 +295,7 @@ class LiveNode:
     def split(self, value: Array, mechanism: Gaussian) -> dict[int, Array]:
         if mechanism.noiseless:
             return dict.fromkeys((self.id, *self.neighbors), value)
-        made = np.array([mechanism.release(self.zeros(), self._drawn()) for _ in self.neighbors])
+        made = np.array([released(mechanism, self.zeros(), self._drawn()) for _ in self.neighbors])
         noise = np.einsum("vj,jrd->vrd", share_factor(self.weights), made)
         shares = [self._released(value + one) for one in noise]
         return {self.id: own_share(value, shares, self.weights), **dict(zip(self.neighbors, shares, strict=True))}

@@ -26,7 +26,7 @@ from netsim.algorithms import Algorithm
 from netsim.arrays import Array, PerAgent, diverging
 from netsim.codecs import Codec, Dither, Encoder
 from netsim.errors import NetsimError, StalledError, not_an_exit
-from netsim.mechanisms import Gaussian, Laplace, Mechanism
+from netsim.mechanisms import Gaussian, Laplace, Mechanism, Releasing, released
 from netsim.metrics import Metrics
 from netsim.models.model import Regularizer, Zero
 from netsim.network.links import AccessLaw, LinkLaw
@@ -409,14 +409,14 @@ class _StackedNode:
 
     def _drawn(self, value: Array, mechanism: Mechanism) -> Array:
         """Every agent's release, of its own stream."""
-        one = (self._r, self.dimension)
-        if type(mechanism) is Gaussian and np.ndim(mechanism.stddev) == 0:
+        one, plain = (self._r, self.dimension), not isinstance(self._stream(0), Releasing)
+        if plain and type(mechanism) is Gaussian and np.ndim(mechanism.stddev) == 0:
             noise = self._each(lambda i, _: self._stream(i).standard_normal(size=one))
             return value + noise * mechanism.stddev
-        if type(mechanism) is Laplace and np.ndim(mechanism.scale) == 0:
+        if plain and type(mechanism) is Laplace and np.ndim(mechanism.scale) == 0:
             noise = self._each(lambda i, _: self._stream(i).laplace(size=one))
             return value + noise * mechanism.scale
-        return self._each(lambda i, rows: self._part(mechanism, rows).release(value[rows], self._stream(i)))
+        return self._each(lambda i, rows: released(self._part(mechanism, rows), value[rows], self._stream(i)))
 
     def _part(self, mechanism: Any, rows: slice) -> Mechanism:
         """One agent's law, of what holds numbers of all agents."""

@@ -2,15 +2,26 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, Self, cast
+from typing import Protocol, Self
 
 import numpy as np
 from scipy import stats
 
 from attacks.audit.pair import FIRST_CHUNK
+from attacks.replay import deviation
 from netsim.arrays import Array
+from netsim.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Mechanism,
+    Releasing,
+    UniformLaplace,
+    UniformModulo,
+)
 from netsim.randomness import NoiseThrough
 from netsim.simulation import Simulation
 from scenarios.stages.worlds import worlds
@@ -21,8 +32,10 @@ LARGEST = 1e6
 """By how much releases are made larger or smaller, at most, where all that is possible counts."""
 _KINDS, _SEED = 4, 6
 
-Place = Callable[[Array, Array], Array]
-"""Where a value and its noise, both (replicas, dimension), are put together."""
+_KNOWN = Laplace, Gaussian, DiscreteLaplace, DiscreteGaussian, UniformLaplace, UniformModulo
+
+Place = Callable[[Array], Array]
+"""Where what would be released, (replicas, dimension), is put."""
 
 
 class OtherNoise(Protocol):
@@ -39,35 +52,34 @@ def elsewhere(simulation: Simulation, noise: OtherNoise) -> Simulation:
 
 
 # ── at δ = 0: any number ────────────────────────────────────────────────────────────────────────────
-class _Noise:
-    """Noise, and where a value to which it is added is put: so that it is the noise that takes it there."""
+class _Placed(Releasing):
+    """Noise that puts what is released elsewhere, where its law can; one of somebody's `own` in any case, and the
+    name of one that cannot is noted."""
 
-    __array_ufunc__ = None  # an array asks this what a sum with it is
-
-    def __init__(self, noise: Array, place: Place) -> None:
-        self._noise, self._place = noise, place
-
-    def __mul__(self, scale: float | Array) -> "_Noise":
-        return _Noise(self._noise * scale, self._place)
-
-    __rmul__ = __mul__
-
-    def __radd__(self, value: Array) -> Array:
-        return np.where(self._noise == 0, value, self._place(value, self._noise))
-
-
-class _Placed(np.random.Generator):
-    """Laplace and Gaussian noise that puts a value elsewhere; in some `rows` of the copies as where all are drawn."""
-
-    def __init__(self, _: np.random.Generator, place: Place, rows: slice, seed: tuple[int, ...]) -> None:
+    def __init__(self, _: np.random.Generator, place: Place, seed: tuple[int, ...], own: set[str]) -> None:
         super().__init__(np.random.default_rng(seed).bit_generator)
-        self._place, self._rows = place, rows
+        self._place, self._own = place, own
 
-    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        return _Noise(cast(Any, super()).laplace(loc, scale, (COPIES, *size[1:]))[self._rows], self._place)
+    def released(self, mechanism: Mechanism, value: Array) -> Array:
+        seen = mechanism.release(value, self)
+        wanted = _with_noise(mechanism, seen, self._place(seen))
+        possible = np.isfinite(mechanism.log_density(wanted, value))
+        if is_own(mechanism) and not np.all(possible):
+            self._own.add(type(mechanism).__name__)
+            return wanted
+        return np.where(possible[:, None], wanted, seen)
 
-    def standard_normal(self, size: Any = None, *_: Any, **__: Any) -> Any:
-        return _Noise(cast(Any, super()).standard_normal((COPIES, *size[1:]))[self._rows], self._place)
+
+def _with_noise(mechanism: Mechanism, seen: Array, wanted: Array) -> Array:
+    """What is wanted, on the mechanism's grid if it has one; what was seen where there is no noise."""
+    if isinstance(mechanism, DiscreteLaplace | DiscreteGaussian):
+        wanted = mechanism.rounded(wanted)
+    return np.where(np.broadcast_to(deviation(mechanism), seen.shape) == 0, seen, wanted)
+
+
+def is_own(mechanism: object) -> bool:
+    """Whether it is a law of somebody's own, of which it is not known what its noise can take a value to."""
+    return type(mechanism) not in _KNOWN
 
 
 @dataclass(frozen=True)
@@ -77,69 +89,93 @@ class Times:
     size: float
 
     def of(self, agent: int) -> NoiseThrough:
-        def place(value: Array, noise: Array) -> Array:
-            return self.size * (value + noise)
+        def place(seen: Array) -> Array:
+            return self.size * seen
 
-        return partial(_Placed, place=place, rows=slice(1), seed=(_SEED, agent))
+        return partial(_Placed, place=place, seed=(_SEED, agent), own=set[str]())
 
 
 @dataclass(frozen=True)
 class Anywhere:
     """All that is released is larger or smaller and may have another sign: in a quarter of the copies by one factor,
     in a quarter all of one sign, in a quarter each release by a factor of its own, and in a quarter each number. In
-    the first copy all is as it is. `only`: that copy alone."""
+    the first copy all is as it is. `largest`: by how much, at most. `own`: names of laws of somebody's own, of which
+    it is not known that they can take a release there."""
 
-    only: int | None = None
+    largest: float = LARGEST
+    own: set[str] = field(default_factory=set[str])
 
     def of(self, agent: int) -> NoiseThrough:
         rng, number = np.random.default_rng((_SEED, agent, 1)), np.arange(COPIES)[:, None]
-        rows = slice(None) if self.only is None else slice(self.only, self.only + 1)
-        common = np.where(number // _KINDS % 2 == 0, 1.0, -1.0) * np.geomspace(1 / LARGEST, LARGEST, COPIES)[:, None]
-        common[0], of_one_sign = 1.0, (number % _KINDS == 2)[rows]
+        common = np.geomspace(1 / self.largest, self.largest, COPIES)[:, None]
+        common *= np.where(number // _KINDS % 2 == 0, 1.0, -1.0)
+        common[0], of_one_sign = 1.0, number % _KINDS == 2
 
         def drawn(numbers: int) -> Array:
             exponents = rng.uniform(-2.0, 2.0, (COPIES // _KINDS, numbers))
-            return np.copysign(np.exp(math.log(LARGEST) * (np.abs(exponents) - 1)), exponents)
+            return np.copysign(np.exp(math.log(self.largest) * (np.abs(exponents) - 1)), exponents)
 
-        def place(value: Array, noise: Array) -> Array:
-            seen, factors = value + noise, np.repeat(common, np.shape(noise)[-1], axis=1)
-            factors[1::_KINDS], factors[3::_KINDS] = drawn(1), drawn(np.shape(noise)[-1])
-            return factors[rows] * np.where(of_one_sign, np.abs(seen), seen)
+        def place(seen: Array) -> Array:
+            factors = np.repeat(common, seen.shape[-1], axis=1)
+            factors[1::_KINDS], factors[3::_KINDS] = drawn(1), drawn(seen.shape[-1])
+            return factors * np.where(of_one_sign, np.abs(seen), seen)
 
-        return partial(_Placed, place=place, rows=rows, seed=(_SEED, agent))
+        return partial(_Placed, place=place, seed=(_SEED, agent), own=self.own)
 
 
 # ── at δ > 0: what is not left to δ ─────────────────────────────────────────────────────────────────
-class _Resized(np.random.Generator):
-    """Laplace and Gaussian noise of other lengths, by the number of the draw and the order of its norm."""
+class _Resized(Releasing):
+    """Noise of other lengths, by the number of the release and the order of the norm of its noise in scales."""
 
-    def __init__(self, source: np.random.Generator, resized: Callable[[int, int, Array], Array]) -> None:
+    def __init__(
+        self, source: np.random.Generator, resized: Callable[[int, int, Array], Array], own: set[str] | None = None
+    ) -> None:
         super().__init__(source.bit_generator)
-        self._resized, self._draws = resized, 0
+        self._resized, self._made, self._own = resized, 0, set[str]() if own is None else own
 
-    def laplace(self, *options: Any, **named: Any) -> Any:
-        return self._next(1, cast(Any, super()).laplace(*options, **named))
+    def released(self, mechanism: Mechanism, value: Array) -> Array:
+        seen, self._made = mechanism.release(value, self), self._made + 1
+        if isinstance(mechanism, UniformLaplace | UniformModulo):
+            return seen
+        if is_own(mechanism):  # how long its noise may be is not known
+            self._own.add(type(mechanism).__name__)
+        grid = isinstance(mechanism, DiscreteLaplace | DiscreteGaussian)
+        covered = mechanism.rounded(value) if grid else value
+        scale = np.broadcast_to(_scale(mechanism), value.shape)
+        silent = scale == 0
+        drawn = np.where(silent, 0.0, (seen - covered) / np.where(silent, 1.0, scale))
+        order = 1 if isinstance(mechanism, Laplace | DiscreteLaplace) else 2
+        wanted = self._resized(self._made - 1, order, drawn)
+        noise = scale * wanted
+        if grid:  # toward 0: that is at least as likely as so long a noise on the line
+            noise = mechanism.step * np.trunc(noise / mechanism.step)
+        return np.where(silent | (wanted == drawn), seen, covered + noise)
 
-    def standard_normal(self, *options: Any, **named: Any) -> Any:
-        return self._next(2, cast(Any, super()).standard_normal(*options, **named))
 
-    def _next(self, order: int, drawn: Array) -> Array:
-        self._draws += 1
-        return self._resized(self._draws - 1, order, drawn)
+def _scale(mechanism: Mechanism) -> float | Array:
+    """Parameter of the law, or its deviation."""
+    match mechanism:
+        case Laplace(scale) | DiscreteLaplace(scale):
+            return scale
+        case Gaussian(stddev) | DiscreteGaussian(stddev):
+            return stddev
+        case _:
+            return deviation(mechanism)
 
 
 @dataclass(frozen=True)
 class Typical:
-    """Noise is of a length that is not left to `delta`: of all draws together in half of the copies, of one draw in
-    the others; and it may have another sign. In the first copy all is as it is. `sizes`: how many numbers each draw
-    of an agent has."""
+    """Noise is of a length that is not left to `delta`: of all releases together in half of the copies, of one in the
+    others; and it may have another sign. In the first copy all is as it is. `sizes`: how many numbers each release
+    of an agent has. `own`: names of laws of somebody's own."""
 
     delta: float
     sizes: Mapping[int, tuple[int, ...]]
+    own: set[str] = field(default_factory=set[str])
 
     @classmethod
     def counted(cls, simulation: Simulation, agent: int, delta: float) -> Self:
-        """For what the agents of this simulation draw."""
+        """For what the agents of this simulation release."""
         sizes = {i: list[int]() for i in range(simulation.topology.agents)}
 
         def counted(_: int, __: int, drawn: Array, some: list[int]) -> Array:
@@ -157,14 +193,15 @@ class Typical:
         chosen = rng.integers(max(1, len(every)), size=COPIES)
         signs, together = rng.choice([-1.0, 1.0], COPIES), number % 2 == 0
 
-        def resized(draw: int, order: int, drawn: Array) -> Array:
+        def resized(release: int, order: int, drawn: Array) -> Array:
             size = np.shape(drawn)[-1]
-            which = together | (chosen == every.index((agent, draw)))
+            which = together | (chosen == every.index((agent, release)))
             lengths = np.where(together, self._lengths(order, numbers, size), self._lengths(order, size, size))
-            unit = drawn / np.linalg.norm(drawn, ord=order, axis=-1, keepdims=True)
+            norms = np.linalg.norm(drawn, ord=order, axis=-1, keepdims=True)
+            unit = drawn / np.where(norms == 0, 1.0, norms)
             return np.where((which & (number > 0))[:, None], (signs * lengths)[:, None] * unit, drawn)
 
-        return partial(_Resized, resized=resized)
+        return partial(_Resized, resized=resized, own=self.own)
 
     def _lengths(self, order: int, numbers: int, size: int) -> Array:
         """Lengths of `size` of so many numbers, from the shortest to the longest of which all but δ are: in ℓ1 of

@@ -8,9 +8,9 @@ a constant: then no gradient differs more for being asked elsewhere.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -19,81 +19,106 @@ from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.loss.release_cost import PURE, UNBOUNDED, cost_and_shifts, laws_with_cost
 from attacks.audit.loss.secret_coins import LOOKED_AT, SECRET, losses_of
-from attacks.audit.pair import FIRST_CHUNK, Pair, Simulate
+from attacks.audit.pair import FIRST_CHUNK, Pair
 from attacks.audit.verdict import exceeds
 from attacks.replay import ROUNDING, Release
 from netsim.arrays import Array, Mask
 from netsim.claims import Claim
+from netsim.mechanisms import Laplace
 from netsim.problems import Objective, Tilted
 from netsim.shown import show
 from netsim.simulation import Simulation
 from scenarios.stages.drawn_pairs import plain
-from scenarios.stages.other_noise import COPIES, Anywhere, OtherNoise, Times, Typical, elsewhere
+from scenarios.stages.hidden_values import HiddenValues
+from scenarios.stages.other_noise import COPIES, LARGEST, Anywhere, Times, Typical, elsewhere, is_own
 from scenarios.stages.worlds import holding, worlds
 
 EXTREMES = 1e-6, 1e3
 """Factors of all releases, at which pairs are looked for."""
-TRIED = 4
-"""Transcripts of other numbers that are judged for who does not know the coins, those that cost most."""
+SIZES = LARGEST, 1e2
+"""By how much what is released is larger or smaller, at most: less where the code fails at more."""
 MORE = 1e-3
 """Share by which a pair costs more, at least, where other numbers were seen."""
 
 
 def doubt(simulation: Simulation, pair: Pair, claim: Claim) -> str | None:
-    """`Pair.doubt` of a pair that costs more than is claimed where other numbers are received; None of others."""
-    if claim.epsilon is None:
+    """`Pair.doubt` of a pair that costs more than is claimed where other numbers are received, or of which nobody
+    knows what it costs there; None of others, and of pairs that do not differ by a constant."""
+    zero, other = (cast("Objective", one) for one in pair.hypotheses)
+    if claim.epsilon is None or not _constant(zero, other):
         return None
-    epsilon = costliest(simulation, pair, claim)
-    if epsilon is None or not exceeds(epsilon, claim.epsilon):
-        return None
+    error: Exception | None = None
+    for largest in SIZES:
+        found = _Elsewhere(holding(simulation, pair.agent, zero), pair.agent, (zero, other), claim, largest)
+        try:
+            with np.errstate(all="ignore"):
+                return found.doubt
+        except Exception as failed:  # an algorithm's code may raise anything; it may do so at large numbers alone
+            error = failed
     return (
-        f"Where agent {pair.agent} receives other numbers than in this run, a pair costs ε = {show(epsilon, 4)}: by "
-        "how much its data move what it releases depends on what it has seen, and the claim is of any run. Bound "
-        "what an answer can move a release by, whatever was received."
+        f"{_where(pair.agent)}, its code fails ({type(error).__name__}: {error}): it is not known what a pair costs "
+        "there. Let it go on, whatever it receives."
     )
 
 
-def costliest(simulation: Simulation, pair: Pair, claim: Claim) -> float | None:
-    """The largest ε(δ) of the pair where other numbers are received, if that is more than in the first transcript;
-    None where it is not, where the pair does not differ by a constant, where no cost is known, or where the code
-    fails."""
-    zero, other = (cast("Objective", one) for one in pair.hypotheses)
-    if not _constant(zero, other):
-        return None
-    try:
-        with np.errstate(all="ignore"):
-            return _Elsewhere(holding(simulation, pair.agent, zero), pair.agent, (zero, other), claim).costliest
-    except Exception:  # an algorithm that fails at such numbers is not held to them
-        return None
+def _where(agent: int) -> str:
+    return f"Where agent {agent} receives other numbers than in this run"
 
 
 @dataclass(frozen=True)
 class _Elsewhere:
-    """A network whose `agent` holds the first of two hypotheses, where agents release other numbers."""
+    """A network whose `agent` holds the first of two hypotheses, where agents release other numbers, `largest` times
+    as large at most."""
 
     simulation: Simulation
     agent: int
     hypotheses: tuple[Objective, Objective]
     claim: Claim
+    largest: float
 
     @property
-    def costliest(self) -> float | None:
-        """`costliest`."""
+    def doubt(self) -> str | None:
+        """`doubt`."""
         delta = self.claim.delta
-        noise = Anywhere() if delta == 0 else Typical.counted(self.simulation, self.agent, delta)
-        sample = self._of(noise, COPIES)(0, FIRST_CHUNK)
+        anywhere = Anywhere(self.largest)
+        noise = anywhere if delta == 0 else Typical.counted(self.simulation, self.agent, delta)
+        network = elsewhere(self.simulation, noise)
+        sample = worlds(network, self.agent, self.hypotheses[1], COPIES)(0, FIRST_CHUNK)
         if not sample.releases or not sample.view.public.codec.lossless:
             return None
         here, there = (sample.replayed(self.agent, one, "other numbers").releases for one in self.hypotheses)
-        costs = _costs(list(zip(here, there, strict=False)), delta)
-        if costs is None or not (most := float(np.max(costs))) > costs[0] * (1 + MORE):
+        judged = [(a, b) for a, b in zip(here, there, strict=False) if a.judged[0] and b.judged[0]]
+        moved = [not _alike(a, b) for a, b in judged]
+        own = noise.own | {
+            type(a.noise).__name__ for (a, _), one in zip(judged, moved, strict=True) if one and is_own(a.noise)
+        }
+        if own:
+            return self._of_own_laws(judged, own)
+        if self.claim.coins == "secret" and sample.tossed and self._hides:
+            costs = self._secret(sample, judged) if delta == 0 else None
+        else:
+            costs = _costs(judged, moved, delta)
+        if costs is None or not _more(costs):
             return None
-        if sample.tossed and self.claim.coins == "secret" and self._hides:
-            return self._secret(costs) if delta == 0 else None
-        return most if delta == 0 else gaussian_epsilon(math.sqrt(most), delta)
+        epsilon = float(np.max(costs)) if delta == 0 else gaussian_epsilon(math.sqrt(float(np.max(costs))), delta)
+        assert self.claim.epsilon is not None
+        if not exceeds(epsilon, self.claim.epsilon):
+            return None
+        return (
+            f"{_where(self.agent)}, a pair costs ε = {show(epsilon, 4)}: by how much its data move what it releases "
+            "depends on what it has seen, and the claim is of any run. Bound what an answer can move a release by, "
+            "whatever was received."
+        )
 
-    def _of(self, noise: OtherNoise, transcripts: int) -> Simulate:
-        return worlds(elsewhere(self.simulation, noise), self.agent, self.hypotheses[1], transcripts)
+    def _of_own_laws(self, judged: Sequence[tuple[Release, Release]], own: set[str]) -> str | None:
+        """Doubt about noise of somebody's own laws, where data move what is released farther."""
+        if not _more(_added(judged, _shift)):
+            return None
+        return (
+            f"{_where(self.agent)}, its data move what it releases farther, and of {' and '.join(sorted(own))} it is "
+            "not known which numbers it makes possible, or what they cost. Bound what an answer can move a release "
+            "by, whatever was received, or draw the noise by a law of `netsim.mechanisms`."
+        )
 
     @property
     def _hides(self) -> bool:
@@ -102,33 +127,57 @@ class _Elsewhere:
         found = losses_of([simulate(0, SECRET + 2 * k) for k in range(LOOKED_AT)], self.agent, *self.hypotheses)
         return found.secret is None or found.tried > 1 or not np.allclose(found.known, found.secret)
 
-    def _secret(self, costs: Array) -> float | None:
-        """The largest loss, for who does not know the coins, where those who do lose most; None where histories are
-        not listed."""
-        assert self.claim.epsilon is not None
-        first = np.argsort(-costs, kind="stable")[:TRIED]
-        chosen = [int(k) for k in first if exceeds(float(costs[k]), self.claim.epsilon)]
-        simulates, most = [self._of(Anywhere(only=k), 1) for k in chosen], 0.0
-        for world in (0, 1):
-            samples = [simulate(world, SECRET + 1) for simulate in simulates]
-            pair = self.hypotheses if world == 0 else self.hypotheses[::-1]
-            losses = losses_of(samples, self.agent, *pair).secret if samples else None
-            if losses is None:
-                return None
-            most = max(most, float(np.max(losses, initial=0.0, where=np.isfinite(losses))))
-        return most
+    def _secret(self, sample: Sample, judged: Sequence[tuple[Release, Release]]) -> Array | None:
+        """What the pair costs in each transcript, (replicas,), for who does not know the coins; None where their
+        histories are not listed, or where noise is on a grid."""
+        if not {type(one.mechanism) for both in judged for one in both} <= {Laplace}:
+            return None
+        hidden = HiddenValues.joined([HiddenValues.of(sample, self.agent, one) for one in self.hypotheses])
+        if hidden is None or not hidden.listed:
+            return None
+        drowned = np.any(hidden.units < ROUNDING * np.abs(hidden.values), axis=0)  # (hypotheses, numbers)
+        costs = list[float]()
+        for k in range(COPIES):
+            both = [k, COPIES + k]
+            shown = ~np.logical_or.accumulate(np.any(drowned[both], axis=0))
+            one = replace(hidden, values=hidden.values[:, both][..., shown], units=hidden.units[:, both][..., shown])
+            costs.append(float(one.costs(np.array([[0, 1]]), 0.0)[0]) if np.any(shown) else 0.0)
+        return np.array(costs)
 
 
-def _costs(releases: Sequence[tuple[Release, Release]], delta: float) -> Array | None:
-    """What a pair costs in each transcript, (replicas,), by the releases before the first whose noise drowns in the
-    rounding of what it covers, 0 where it is infinite; None where no cost is known."""
-    judged = [(a, b) for a, b in releases if a.judged[0] and b.judged[0]]
-    laws = laws_with_cost(type(one.mechanism) for both in judged for one in both)
-    if not judged or not laws <= (PURE if delta == 0 else UNBOUNDED):
+def _more(costs: Array) -> bool:
+    """Whether some transcript costs more than the first one, where all is as it is."""
+    return float(np.max(costs)) > costs[0] * (1 + MORE)
+
+
+def _alike(a: Release, b: Release) -> bool:
+    """Whether a release is the same, and of the same law, under both hypotheses: then it costs nothing."""
+    one, other = vars(a.mechanism), vars(b.mechanism)
+    same = type(a.mechanism) is type(b.mechanism) and all(np.array_equal(one[k], other[k]) for k in one)
+    return same and np.array_equal(a.value, b.value)
+
+
+def _costs(judged: Sequence[tuple[Release, Release]], moved: Sequence[bool], delta: float) -> Array | None:
+    """What a pair costs in each transcript, (replicas,), by the releases that it has `moved`; None where no cost is
+    known."""
+    laws = laws_with_cost(type(one.mechanism) for both, k in zip(judged, moved, strict=True) if k for one in both)
+    if not laws or not laws <= (PURE if delta == 0 else UNBOUNDED):
         return None
+    return _added(judged, lambda a, b: np.zeros(len(a.value)) if _alike(a, b) else cost_and_shifts(a, b)[0])
+
+
+def _added(judged: Sequence[tuple[Release, Release]], cost: Callable[[Release, Release], Array]) -> Array:
+    """Sum of what each release costs in each transcript, (replicas,), before the first whose noise drowns in the
+    rounding of what it covers; 0 where it is infinite."""
     shown = np.logical_and.accumulate([_covered(a) & _covered(b) for a, b in judged], axis=0)
-    costs = np.where(shown, [cost_and_shifts(a, b)[0] for a, b in judged], 0.0).sum(axis=0)
+    costs = np.where(shown, [cost(a, b) for a, b in judged], 0.0).sum(axis=0)
     return np.where(np.isfinite(costs), costs, 0.0)
+
+
+def _shift(a: Release, b: Release) -> Array:
+    """How far the hypotheses lie apart in a release, (replicas,), in deviations of its noise."""
+    apart = np.abs(a.value - b.value)
+    return np.sum(np.where(a.stddev > 0, apart / np.where(a.stddev > 0, a.stddev, 1.0), 0.0), axis=-1)
 
 
 def _covered(release: Release) -> Mask:

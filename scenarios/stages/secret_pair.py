@@ -32,6 +32,7 @@ from netsim.problems import Objective, Sampled, Surrounded
 from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.results.audit import BOTH_MOVED, PairSearch
+from scenarios.stages import other_numbers
 from scenarios.stages.drawn_pairs import CROWD, SAME, Asking, bounds_releases, steepest
 from scenarios.stages.hidden_values import HiddenValues
 from scenarios.stages.worlds import agents_of, for_listener, worlds
@@ -73,6 +74,8 @@ def audited_pair(
     found = _Search(subject, claim, activations, pair, change).above(most, agents)
     if found.hypotheses is pair.hypotheses:
         return found, search
+    if found.doubt is None:
+        found = replace(found, doubt=other_numbers.doubt(subject.simulation, found, claim))
     winner = replace(search.winner, family=BOTH_MOVED, description=found.description, any_change=of_any)
     return found, replace(search, winner=winner)
 

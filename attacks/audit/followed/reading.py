@@ -23,6 +23,7 @@ from attacks.audit.followed import kinds
 from attacks.audit.followed.arrays import AS_A_FACTOR, AS_A_MASK, LEVEL, SIZE, Followed, arrays_followed
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
 from attacks.audit.followed.lines import ReadLine, asking, line_of, may_be_caught, only_ends_the_run
+from attacks.audit.followed.nearer import answers_nearer
 from attacks.audit.followed.operands import kind_of, value_of
 from attacks.audit.followed.path import Step, parts_at, walked
 from attacks.audit.followed.seen_coins import SeenCoins
@@ -61,6 +62,11 @@ _NEARBY = 1e-3
 """Relative: how far data are moved that are nearly the same."""
 ANSWERED = 1024
 """Histories at which it is seen whether what came out alike does so at all of them; at so many draws of more."""
+_FAR = 1e6
+"""How many times as large what was seen is, or as small, where it weighs what is private."""
+TOSSES = 64
+"""Histories at which smaller answers are asked, at most."""
+WORLDS = 0, 1
 _WORK, _LEAST = 2**14, 4
 """Messages that are followed at most at other coins, but for so many draws."""
 _QUERIES = 1024
@@ -190,12 +196,16 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
     first = list[tuple[Sample, Hypothesis]]()
     for sample, hypothesis in worlds() if asked else ():
         _add_answers(asked, reading(sample.recording(agent), hypothesis, sample.releases).asked)
-        first.append((sample.replica(0), hypothesis))
+        first.append((sample, hypothesis))
     for sample, hypothesis in first:
-        for answers in _elsewhere(sample, agent, hypothesis) if _alike(asked) else ():
+        for answers in _elsewhere(sample.replica(0), agent, hypothesis) if _alike(asked) else ():
             _add_answers(asked, answers)
             if not _alike(asked):
                 break
+    if len(first) == len(WORLDS) and _alike(asked):
+        ends = first[0][1], first[1][1]
+        for answers in _nearer(first[0][0], agent, ends, asked):
+            _add_answers(asked, answers)
     return tuple(sorted(lines | _alike(asked)))
 
 
@@ -228,6 +238,30 @@ def _elsewhere(one: Sample, agent: int, hypothesis: Hypothesis) -> Iterator[Answ
     except NetsimError:
         for seed in range(most):
             yield at(partial(np.random.default_rng, seed))
+
+
+def _nearer(one: Sample, agent: int, ends: tuple[Hypothesis, Hypothesis], asked: Answers) -> list[Answers]:
+    """What lines get at smaller answers than those of the two worlds, at any toss; nothing where tosses are many."""
+
+    def at(coins: Callable[[], np.random.Generator]) -> list[Answers] | None:
+        recording = replace(one, coins=coins).recording(agent)
+        rows = (row._replace(values={name: _far(v) for name, v in row.values.items()}) for row in recording.rows)
+        far, releases = recording._replace(rows=tuple(rows)), [*map(_far, one.releases)]
+        if answers_nearer(lambda each: reading(far, each, releases), ends, asked) is None:
+            return None
+        return answers_nearer(lambda each: reading(recording, each, one.releases), ends, asked)
+
+    try:
+        found = [each for _, each in every(lambda coins: at(coins.again), min(TOSSES, _most(one, agent, TOSSES, 64)))]
+    except NetsimError:
+        return []
+    return [] if None in found else [answers for each in found if each for answers in each]
+
+
+def _far(value: Array) -> Array:
+    """In each replica so many times as large, and of another sign in every second one."""
+    factors = np.geomspace(1 / _FAR, _FAR, len(value)) * np.where(np.arange(len(value)) % 2, -1.0, 1.0)
+    return value * factors.reshape(-1, *[1] * (value.ndim - 1))
 
 
 def _nearby(answer: Array) -> Array:

@@ -651,10 +651,22 @@ class OfOneRecord(Algorithm):
         node.broadcast(x=node.privatize(node.zeros() + self.code(g), Laplace(1.0)))
 
 
-def lines_where_all_is_far(code, share):
+@dataclass(frozen=True)
+class OfOneRecordAndNoise(Algorithm):
+    """More of a secret record's gradient where much was received."""
+
+    code: Callable[[Array], Array]
+
+    async def run(self, node: Node) -> None:
+        s = (await node.exchange(x=node.privatize(node.zeros(), Laplace(1.0)))).mix("x")
+        g = await node.gradient(node.zeros(), [choose(node.coins, range(node.records))])
+        node.broadcast(x=node.privatize(self.code(g, s), Laplace(1.0)))
+
+
+def lines_where_all_is_far(code, share, algorithm=OfOneRecord):
     """One record is far out on either side, and all others on one, by such a share; both worlds' coins chose one of
     these."""
-    simulation, pair = quadratic_world(OfOneRecord(code))
+    simulation, pair = quadratic_world(algorithm(code))
     own, far = pair.hypotheses[0], np.full(4, 1e12)
     record = (int(choose(np.random.default_rng(0), range(4))) + 1) % 4
     others = np.where(np.arange(4)[:, None] == record, 0.0, 4 * share * far)
@@ -665,6 +677,11 @@ def lines_where_all_is_far(code, share):
     return read_lines(one, pair.agent, lambda: both)
 
 
+def scaled_to_its_length(g):
+    norm = np.linalg.norm(g, ord=1, axis=-1, keepdims=True)
+    return g * np.minimum(norm, 1.0) / np.maximum(norm, 1e-12)
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -672,6 +689,9 @@ def lines_where_all_is_far(code, share):
         np.sign,
         lambda g: np.clip(g @ np.ones((4, 1)), -1, 1),
         lambda g: Clip(1.0, "l1")(g.astype(np.float32)),
+        lambda g: np.sign(g) * np.maximum(np.abs(np.clip(g, -1, 1)) - 0.1, 0.0),
+        lambda g: np.where(np.abs(g) <= 1.0, g, np.sign(g)),
+        scaled_to_its_length,
     ],
 )
 @pytest.mark.parametrize("share", [0.01, 1.0])
@@ -688,11 +708,26 @@ def test_what_is_level_far_out_is_not_named_where_a_toss_shows_both_ends(code, s
         lambda g: np.tanh(np.abs(g)) * np.sign(np.abs(g) - 9.0),
         lambda g: g if g[0, 0] > 9.0 else 50 * g,
         lambda g: np.exp(-np.abs(g)),
+        lambda g: np.where(np.abs(g) <= 1.0, 50 * g, np.sign(g)),
+        lambda g: np.where(np.abs(g) > 3.0, np.where(np.abs(g) < 3.1, 50.0, np.sign(g)), np.clip(g, -1, 1)),
+        lambda g: np.where(np.abs(g) > 3.0, np.where(np.abs(g) < 3.0001, -1.0, np.sign(g)), np.clip(g, -1, 1)),
+        lambda g: np.where(np.abs(g) > 1e13, 50.0, np.clip(g, -1, 1)),
     ],
 )
 @pytest.mark.parametrize("share", [0.01, 1.0])
 def test_what_is_level_at_every_toss_is_named(code, share):
     assert lines_where_all_is_far(code, share)
+
+
+def test_what_was_seen_may_weigh_what_is_private_where_it_is_nearer():
+    def weighed(g, s):
+        return np.where(np.abs(g) < 1.0, g * (1 + np.maximum(s - 30.0, 0.0)), np.sign(g))
+
+    def plain(g, s):
+        return np.where(np.abs(g) < 1.0, g, np.sign(g)) + s
+
+    assert lines_where_all_is_far(weighed, 0.01, OfOneRecordAndNoise)
+    assert lines_where_all_is_far(plain, 0.01, OfOneRecordAndNoise) == ()
 
 
 def test_the_verdict_says_which_line_and_what_to_do():
