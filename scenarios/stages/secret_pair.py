@@ -46,6 +46,8 @@ ALIKE = 1e-3
 """Relative: places that differ by less are the same."""
 SEARCHED = 2
 """Agents whose other records are turned: those whose pairs cost most among others that lie at one place."""
+TOSSES = 8
+"""Tosses that are looked at, where they decide which messages there are."""
 NEARER = 1e-2
 """Size of the others' gradients by that of a record moved beyond all bounds: it decides in a batch of both."""
 _BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
@@ -81,13 +83,25 @@ def _cost(subject: Subject, claim: Claim, pair: Pair) -> float | None:
     """What a pair costs for who does not know the coins; None where these choose receivers alone, or where it
     is not known."""
     own = subject.simulation.problem.objectives[pair.agent]
-    sample = worlds(subject.simulation, pair.agent, own, 1)(0, FIRST_CHUNK)
+    sample = _tossed(subject, pair.agent, own)
     if not sample.tossed or not sample.view.public.codec.lossless:
         return None
     hidden = HiddenValues.joined([HiddenValues.of(sample, pair.agent, one) for one in pair.hypotheses])
-    if hidden is None or len(hidden.chances) == 1 or not np.all(np.isfinite(hidden.values)):
+    if hidden is None or hidden.histories == 1 or not hidden.finite:
         return None
     return float(hidden.costs(np.array([[0, 1]]), claim.delta)[0])
+
+
+def _tossed(subject: Subject, agent: int, own: Objective) -> Sample:
+    """A transcript; where coins decide which messages there are, of several tosses the one that releases most."""
+    simulation = subject.simulation
+    first = worlds(simulation, agent, own, 1)(0, FIRST_CHUNK)
+    hidden = HiddenValues.of(first, agent, own) if first.tossed else None
+    if hidden is not None and len(hidden.kinds) == 1:
+        return first
+    tossed = (replace(simulation, tosses=FIRST_CHUNK + k) for k in range(TOSSES if first.tossed else 0))
+    others = (worlds(one, agent, own, 1)(0, FIRST_CHUNK) for one in tossed)
+    return max((first, *others), key=lambda one: sum(release.size for release in one.releases))
 
 
 @dataclass(frozen=True)
@@ -232,7 +246,7 @@ class _Among:
         own = cast("Sampled", subject.simulation.problem.objectives[agent])
         if not 1 < own.records <= CROWD:
             return None
-        sample = worlds(subject.simulation, agent, own, 1)(0, FIRST_CHUNK)
+        sample = _tossed(subject, agent, own)
         if (hidden := HiddenValues.of(sample, agent, own)) is None:
             return None
         batches = Asking.of(sample, agent, own).batches
@@ -240,7 +254,7 @@ class _Among:
         still = _gradients(own, own.records)
         if agent == pair.agent and (differs := differing(pair.hypotheses, own.records, own.dimension)) is not None:
             record, found = differs, _gradients(pair.hypotheses[0], own.records)
-        return cls(own, vectors, -still, found, record, hidden.listed, hidden.values.size, sample, agent, claim.delta)
+        return cls(own, vectors, -still, found, record, hidden.listed, hidden.numbers, sample, agent, claim.delta)
 
     def known_of(self, pair: Pair) -> Pair:
         """A pair of this agent, with whether all its records were tried, and pairs ranked by all histories."""

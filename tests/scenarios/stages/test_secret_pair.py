@@ -183,6 +183,20 @@ OTHER_CODE = {
         (2.0,),
         [(1 / 6, lambda g, k=k: (g[k],)) for k in range(6)],
     ),
+    "OnceOrTwice": (
+        """
+        made = [(await asked(choose(coins, range(6))), 2.0)] * choose(coins, (1, 2))
+        """,
+        (2.0, 2.0),
+        [(1 / 12, lambda g, k=k, times=times: (g[k],) * times) for k in range(6) for times in (1, 2)],
+    ),
+    "TwiceOrNothing": (
+        """
+        made = [(await asked(choose(coins, range(6))), 2.0) for _ in range(choose(coins, (0, 2)))]
+        """,
+        (2.0, 2.0),
+        [(1 / 72, lambda g, one=one, two=two: (g[one], g[two])) for one in range(6) for two in range(6)],
+    ),
     "AgentTwo": (
         """
         made = [(await asked(choose(coins, range(8 if node.id != 2 else 2))), 2.0)]
@@ -195,7 +209,12 @@ OTHER_CODE = {
 
 def worst_of(scales, histories, records):
     """ε of the worst pair where each gradient, clipped, is −1, 0 or 1: a mixture of Laplace laws is most likely,
-    relative to another, where one of its numbers bends, or far out."""
+    relative to another, where one of its numbers bends, or far out. How many there are is seen."""
+    kinds = {}
+    for one in histories:
+        kinds.setdefault(len(one[1](np.zeros(records))), []).append(one)
+    if len(kinds) > 1:
+        return max(worst_of(scales[:count], some, records) for count, some in kinds.items())
     logs, found = np.log([chance for chance, _ in histories]), 0.0
     for others in itertools.product((-1.0, 0.0, 1.0), repeat=records):
         for record in np.flatnonzero(np.array(others) == 0.0):  # the same for whatever is there
