@@ -277,10 +277,16 @@ class Unclipped(Algorithm):
 
 def searched(experiment, subject, rounds, of_any=True):
     """The pair, and what it costs at least for who does not know the coins."""
+    pair, epsilon = found(experiment, subject, rounds, of_any)
+    assert pair.of_all_records
+    return pair, epsilon
+
+
+def found(experiment, subject, rounds=1, of_any=True):
+    """As `searched`, of any pair."""
     claim = subject.simulation.claim(experiment.adjacency, rounds, 0.0)
     pair, search = audited_pair(experiment, subject, claim, rounds, Silent())
     assert pair.any_change is search.winner.any_change is of_any
-    assert pair.of_all_records
     assert pair.description == search.winner.description
     zero, other = pair.hypotheses
     simulate = worlds(holding(subject.simulation, pair.agent, zero), pair.agent, other, 1)
@@ -309,6 +315,46 @@ def test_the_pair_is_of_the_agent_with_the_fewest_records(tmp_path):
     pair, epsilon = searched(experiment, subject, 1)
     assert experiment.problem.records[pair.agent] == 6
     np.testing.assert_allclose(epsilon, math.log(5 / 6 + math.exp(2 * CLIP / SCALE) / 6), rtol=1e-4)
+
+
+WHOLE = {
+    "agent": {"adjacency": "agent", "agent": 0},
+    "change": {"adjacency": {"change": 2.0, "norm": "l1"}, "agent": 0},
+    "one record": {"records": 3},
+}
+"""Where all of a gradient may differ: no other record hides what one does."""
+
+
+@pytest.mark.parametrize("options", WHOLE)
+def test_all_of_a_gradient_costs_what_it_costs_at_all_histories_together(tmp_path, options):
+    """Opposite answers cost most at each toss, and look alike where their sign is tossed."""
+    body = """
+        g = np.clip(await node.gradient(x), -1.0, 1.0)
+        made = [(g, 4.0), (np.maximum(choose(coins, (-1.0, 1.0)) * g, 0.0), 0.5)]
+"""
+    code = BY_HAND.format(name="OneSide", body=body.strip("\n"))
+    experiment, subject = made(tmp_path, "OneSide", code, dimension=1, **WHOLE[options])
+    pair, epsilon = found(experiment, subject, of_any=options != "change")
+    truth = worst_of((4.0, 0.5), [(1 / 2, lambda g, s=s: (g[0], max(s * g[0], 0.0))) for s in SIGNS], 1)
+    np.testing.assert_allclose(epsilon, truth, rtol=1e-4)
+    assert pair.change_used == pytest.approx(0.5 if options == "change" else 1.0)
+
+
+@pytest.mark.parametrize("name", ["Seldom", "Mixed"])
+def test_the_gradient_goes_along_the_coordinate_that_costs_most(tmp_path, name):
+    """At one toss all cost the same, be they chosen seldom or their signs tossed."""
+    matrix, truth = {
+        "Seldom": ("np.diag(np.eye(3)[choose(coins, (2, 2, 2, 1))])", math.log((3 * math.e + 1) / (3 / math.e + 1))),
+        "Mixed": ("np.diag([*choose(coins, [(1.0, 0.0), (-1.0, 0.0)]), 1.0])", 2.0),
+    }[name]
+    body = f"""
+        g = await node.gradient(x)
+        g = g / np.maximum(1.0, np.sum(np.abs(g), axis=-1, keepdims=True))
+        made = [(g @ {matrix}, 1.0)]
+"""
+    code = BY_HAND.format(name=name, body=body.strip("\n"))
+    _, epsilon = searched(*made(tmp_path, name, code, dimension=3, agent=0), 1)
+    np.testing.assert_allclose(epsilon, truth, rtol=1e-4)
 
 
 def mixed():
