@@ -12,7 +12,7 @@ replayed on one transcript that the audit does not use: that ranks pairs, and pr
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations
@@ -48,8 +48,9 @@ PLACES, COORDINATES = 12, 8
 lie."""
 ALIKE = 1e-3
 """Relative: places that differ by less are the same."""
-SEARCHED = 2
-"""Agents whose other records are turned: those whose pairs cost most among others that lie at one place."""
+SEARCHED, STILL = 2, 3
+"""Agents whose other records are turned: those whose pairs cost most among others that lie at one place, and of those
+whose pairs cost nothing there."""
 TOSSES = 8
 """Tosses that are looked at, where they decide which messages there are."""
 NEARER = 1e-2
@@ -126,8 +127,7 @@ class _Search:
         looked = [one for k in agents if (one := _Among.of(self.subject, self.claim, k, pair, vectors)) is not None]
         looked.sort(key=lambda one: (-one.first, one.agent != pair.agent, records[one.agent]))
         found: Pair = pair
-        unlike = {one.first: one for one in reversed(looked)}  # of agents that do alike the first
-        for among in [*reversed(unlike.values())][:SEARCHED]:
+        for among in _unlike(looked):
             if not self._is_bounded(among):
                 continue
             (place, cost), words = among.best, _BEYOND if self.change is None else "as far, about 0"
@@ -293,8 +293,9 @@ class _Among:
         return cls(own, vectors, -still, found, record, hidden.listed, hidden.numbers, sample, agent, claim.delta)
 
     def known_of(self, pair: Pair) -> Pair:
-        """A pair of this agent, with whether all its records were tried, and pairs ranked by all histories."""
-        ranked, tried = self.first > 0 and self.listed, self._records
+        """A pair of this agent, with whether all its records were tried, and others turned about each, and pairs
+        ranked by all histories."""
+        ranked, tried = self.listed and self.best[1] > 0, self._records
         of_all = ranked and self.record is not None and len(tried) == self.records
         return replace(pair, of_all_records=of_all, over_all_tosses=ranked)
 
@@ -348,11 +349,12 @@ class _Among:
         """What costs most of all that is tried, and how much."""
         tried = self._first_tried
         best = max(tried, key=itemgetter(1))
-        some, places = evenly(self.records, TURNED), self._dearest_places
+        some, places, rows = evenly(self.records, TURNED), self._dearest_places, NUMBERS[1] // self.numbers
         for _ in range(TURNS if self.listed and self.records > 1 else 0):
-            turns = (one.turned(k, place) for one in _dearest(tried, places) for k in some for place in places)
+            starts = _dearest(tried, places, rows // (len(some) * len(places)))
+            turns = (one.turned(k, place) for one in starts for k in some for place in places)
             turned = [*dict.fromkeys(chain.from_iterable(turns))]
-            turned = [turned[k] for k in evenly(len(turned), max(LEAST, NUMBERS[1] // self.numbers))]
+            turned = [turned[k] for k in evenly(len(turned), max(LEAST, rows))]
             tried = [*zip(turned, self._costs(turned), strict=True)]
             dearest = max(tried, key=itemgetter(1))
             if dearest[1] <= best[1] * (1 + SAME):
@@ -402,6 +404,17 @@ class _Among:
         return [0.0] * len(pairs) if hidden is None else hidden.costs(np.array(both), self.delta).tolist()
 
 
+def _unlike(looked: Sequence[_Among]) -> list[_Among]:
+    """Of agents, in their order, those whose other records are turned: where pairs among others at one place cost as
+    much, one of each number of records. Where none costs anything, as of a median, that says nothing of what they do:
+    first of each number of releases one, then others."""
+    costly = {(one.first, one.records): one for one in reversed(looked) if one.first}
+    still = [one for one in looked if not one.first]
+    new = {one.numbers: one for one in reversed(still)}
+    still.sort(key=lambda one: new[one.numbers] is not one)
+    return [*[*reversed(costly.values())][:SEARCHED], *still[:STILL]]
+
+
 def _gradients(objective: Hypothesis, records: int) -> Array:
     """Gradient of each record by itself at 0, (records, dimension); of all where it is 1."""
     start = np.zeros((1, cast("Objective", objective).dimension))
@@ -409,14 +422,23 @@ def _gradients(objective: Hypothesis, records: int) -> Array:
     return np.concatenate([one.gradient(start) for one in each])
 
 
-def _dearest(tried: Sequence[tuple[_Pair, float]], places: Sequence[int]) -> list[_Pair]:
-    """The pairs that cost most, `SAMES` at most of those that cost the same (others are their mirror images), or that
-    lie among others at one of these places: any may be where turning them begins."""
-    times, found = Counter[str | int](), list[_Pair]()
+def _dearest(tried: Sequence[tuple[_Pair, float]], places: Sequence[int], most: int) -> list[_Pair]:
+    """The pairs that cost most, `SAMES` at most of those that cost the same (others are their mirror images), or of
+    one record among others at one of these places: any may be where turning them begins. Of these `most`, first one
+    of each record and each place."""
+    times, found = Counter[Hashable](), list[_Pair]()
+    first, others = list[_Pair](), list[_Pair]()
     for one, cost in sorted(tried, key=lambda one: -round(one[1], 9)):
-        lie = set(one.others)
-        kind = f"{cost:.6g}" if len(lie) > 1 or not lie <= {*places} else lie.pop()
+        lie = {*one.others}
+        turned = len(lie) > 1 or not lie <= {*places}
+        kind = f"{cost:.6g}" if turned else (one.record, *lie)
         times[kind] += 1
-        if times[kind] <= SAMES and (len(found) < BEST or isinstance(kind, int)):
+        if times[kind] > SAMES:
+            continue
+        if turned:
             found.append(one)
-    return found
+            continue
+        new = not (times["record", one.record] and times["place", *lie])
+        times.update([("record", one.record), ("place", *lie)])
+        (first if new else others).append(one)
+    return [*found[:BEST], *first, *others[: max(0, most - len(first))]]

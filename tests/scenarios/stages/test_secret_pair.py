@@ -197,6 +197,27 @@ OTHER_CODE = {
         (2.0, 2.0),
         [(1 / 72, lambda g, one=one, two=two: (g[one], g[two])) for one in range(6) for two in range(6)],
     ),
+    "AlikeAmongOthers": (
+        """
+        i, j = choose(coins, [(0, 1), (0, 2), (1, 2)])
+        one, two = await asked(i), await asked(j)
+        made = [(choose(coins, (-1.0, 1.0)) * one, 1.0), (np.clip(one + two, -1.0, 1.0), 0.5)]
+        """,
+        (1.0, 0.5),
+        [
+            (1 / 6, lambda g, i=i, j=j, sign=sign: (sign * g[i], np.clip(g[i] + g[j], -1, 1)))
+            for i, j in [(0, 1), (0, 2), (1, 2)]
+            for sign in SIGNS
+        ],
+    ),
+    "MedianAtTwo": (
+        """
+        some = np.stack([await asked(k) for k in subset(coins, 6 if node.id != 2 else 4, 3)])
+        made = [(np.median(some, axis=0), 2.0)]
+        """,
+        (2.0,),
+        [(1 / 4, lambda g, some=list(some): (np.median(g[some]),)) for some in itertools.combinations(range(4), 3)],
+    ),
     "AgentTwo": (
         """
         made = [(await asked(choose(coins, range(8 if node.id != 2 else 2))), 2.0)]
@@ -205,6 +226,8 @@ OTHER_CODE = {
         [(1 / 2, lambda g, k=k: (g[k],)) for k in range(2)],
     ),
 }
+
+OF_AGENT_TWO = "AgentTwo", "MedianAtTwo"
 
 
 def worst_of(scales, histories, records):
@@ -303,7 +326,7 @@ def test_the_pair_costs_most_of_all_for_who_does_not_know_the_coins(tmp_path, na
 @pytest.mark.parametrize("name", OTHER_CODE)
 def test_code_that_does_more_than_to_add_costs_what_it_costs_at_all_histories_together(tmp_path, name):
     body, scales, histories = OTHER_CODE[name]
-    code, agent = BY_HAND.format(name=name, body=body.strip("\n")), None if name == "AgentTwo" else 0
+    code, agent = BY_HAND.format(name=name, body=body.strip("\n")), None if name in OF_AGENT_TWO else 0
     _, epsilon = searched(*made(tmp_path, name, code, dimension=1, agent=agent), 1)
     truth = worst_of(scales, histories, 6)
     np.testing.assert_allclose(epsilon, truth, rtol=0.06 if name == "SecretSign" else 1e-4)  # seen among noisy points
