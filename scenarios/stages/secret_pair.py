@@ -56,6 +56,10 @@ TOSSES = 8
 NEARER = 1e-2
 """Size of the others' gradients by that of a record moved beyond all bounds: it decides in a batch of both."""
 _BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
+_CROWDED = (
+    f"The claim counts on secret coins, and an agent has more than {CROWD:,} records: for which data of the others "
+    "one record is hidden least is not searched there. Audit it with fewer records (`data.records`)."
+)
 NUMBERS, LEAST = (2**23, 2**20), 256
 """Numbers that are released at all histories where each record is tried among others at one place, and where others
 are turned, about; and pairs that are tried so at least."""
@@ -78,6 +82,10 @@ def audited_pair(
         return pair, search
     agents = agents_of(subject.simulation, spec.agent)
     found = _Search(subject, claim, activations, pair, change).above(most, agents)
+    records = subject.simulation.problem.records
+    crowded = claim.adjacency.record and any(records[k] > CROWD for k in agents)
+    if crowded and found.doubt is None and search.winner.epsilon > (claim.epsilon or 0.0) * (1 + SAME):
+        found = replace(found, doubt=_CROWDED)
     if found.hypotheses is pair.hypotheses:
         return found, search
     winner = replace(search.winner, family=BOTH_MOVED, description=found.description, any_change=of_any)

@@ -407,6 +407,18 @@ def test_a_pair_that_a_message_without_noise_tells_apart_stays(tmp_path):
     assert "as others are" not in pair.description
 
 
+@pytest.mark.parametrize(("claimed", "doubted"), [(0.5, True), (1.01, False)])
+def test_a_claim_that_counts_on_secret_coins_is_doubted_where_others_are_too_many_to_be_moved(
+    tmp_path, claimed, doubted
+):
+    """What holds for who knows the coins does not count on them."""
+    code = code_of("OneOfAll").replace("range(node.records)", "range(4)")
+    experiment, subject = made(tmp_path, "OneOfAll", code, records=3003, claimed=claimed, agent=0)
+    claim = subject.simulation.claim(experiment.adjacency, 1, 0.0)
+    pair, _ = audited_pair(experiment, subject, claim, 1, Silent())
+    assert (pair.doubt is not None and "more than 1,000 records" in pair.doubt) is doubted
+
+
 STUBBORN = {
     "Refuses": """
         g = await node.gradient(x, [choose(coins, range(8))])
