@@ -1,13 +1,13 @@
 """Numbers that one transcript's releases hide under many hypotheses, at each history of an agent's private coins, and
 what pairs of these cost for who does not know the coins.
 
-What is seen is a mixture of laws, one for each history. Of Laplace noise the ratio of two such mixtures is largest
-where one of its numbers bends, or far out; Gaussian noise is seen along the largest difference. Both are of one
-transcript: that ranks pairs, and proves nothing.
+What is seen is a mixture of laws, one for each history that sends the same messages: others are told apart. Of
+Laplace noise the ratio of two such mixtures is largest where one of its numbers bends, or far out; Gaussian noise is
+seen along the largest difference. Both are of one transcript: that ranks pairs, and proves nothing.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Self
@@ -19,12 +19,14 @@ from scipy import special, stats
 from attacks.audit.accounting.intervals import boundary
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.loss.secret_coins import at_histories
-from attacks.replay import Hypothesis
+from attacks.replay import Hypothesis, Replayed
 from netsim.arrays import Array
 from netsim.mechanisms import Gaussian
 
 LISTED, DRAWN = 1024, 64
 """Histories that are read at most, fewer in long runs, and that are drawn where there are more."""
+KINDS = 64
+"""Kinds of histories, at most: those that release most often."""
 _WORK = 2**16
 """Messages that are replayed at these, at most."""
 OUTSIDE = 40.0
@@ -39,19 +41,15 @@ GRID, WIDE = 501, 8.0
 
 @dataclass(frozen=True, eq=False)
 class HiddenValues:
-    """What the releases of one transcript hide under each of many hypotheses, at each history: `values` (histories,
-    hypotheses, numbers), and the `units` of their noise, as many: deviations where all noise is Gaussian, else
-    scales as of Laplace noise. `chances` (histories,) are ln of their probabilities; `listed`: they are all."""
+    """What the releases of one transcript hide under each of many hypotheses, at each history: a mixture for each
+    kind of history, which other messages and releases tell apart; `listed`: they are all."""
 
-    chances: Array
-    values: Array
-    units: Array
-    gaussian: bool
+    kinds: "dict[Hashable, _Mixture]"
     listed: bool
 
     @classmethod
     def of(cls, copies: Sample, agent: int, rows: Hypothesis) -> Self | None:
-        """None where histories release other numbers, or where the code fails, whatever it raises."""
+        """None where nothing is released, or where the code fails, whatever it raises."""
         messages = 1 + len(copies.view.transcript.at_node(agent))
         most = min(LISTED, max(DRAWN, _WORK // messages))
         try:
@@ -59,30 +57,85 @@ class HiddenValues:
                 found, listed = at_histories(copies, agent, rows, most, DRAWN)
         except Exception:  # an algorithm that fails on such data is not held to them
             return None
-        made = [one.releases for _, one in found]
-        if len({tuple(release.value.shape for release in some) for some in made}) != 1 or not made[0]:
-            return None
-        gaussian = all(isinstance(release.mechanism, Gaussian) for release in made[0])
-        values = np.array([np.concatenate([r.value for r in some], axis=-1) for some in made])
-        noise = [[np.broadcast_to(r.stddev, r.value.shape) for r in some] for some in made]
-        units = np.array([np.concatenate(some, axis=-1) for some in noise]) * (1.0 if gaussian else math.sqrt(0.5))
-        values, units = np.where(units > 0, values, 0.0), np.where(units > 0, units, 1.0)  # of those with noise
-        return cls(np.array([chance for chance, _ in found]), values, units, gaussian, listed)
+        kinds = dict[Hashable, list[tuple[float, Replayed]]]()
+        for chance, one in found:
+            kinds.setdefault(_kind(one), []).append((chance, one))
+        every = float(special.logsumexp([chance for chance, _ in found]))
+        often = sorted(kinds, key=lambda kind: -len(kinds[kind][0][1].releases))[:KINDS]
+        made = {kind: _Mixture.of(kinds[kind], every) for kind in often if kinds[kind][0][1].releases}
+        return cls(made, listed) if made else None
 
     @classmethod
     def joined(cls, some: "Sequence[HiddenValues | None]") -> "HiddenValues | None":
         """Of several hypotheses; None where one is not known, or where they toss other coins."""
         known = [one for one in some if one is not None]
-        if len(known) < len(some) or len({(one.values.shape, one.chances.tobytes()) for one in known}) > 1:
+        tossed = {tuple((kind, made.chances.tobytes()) for kind, made in one.kinds.items()) for one in known}
+        if len(known) < len(some) or len(tossed) > 1:
             return None
-        values, units = (np.concatenate([getattr(one, k) for one in known], axis=1) for k in ("values", "units"))
-        return replace(known[0], values=values, units=units)
+        kinds = {kind: _Mixture.joined([one.kinds[kind] for one in known]) for kind in known[0].kinds}
+        return replace(known[0], kinds=kinds)
+
+    @property
+    def histories(self) -> int:
+        """How many are known."""
+        return sum(len(one.chances) for one in self.kinds.values())
+
+    @property
+    def numbers(self) -> int:
+        """How many are released at all histories together, by all hypotheses."""
+        return sum(one.values.size for one in self.kinds.values())
+
+    @property
+    def finite(self) -> bool:
+        return all(bool(np.all(np.isfinite(one.values))) for one in self.kinds.values())
 
     def costs(self, pairs: NDArray[np.int64], delta: float) -> Array:
         """ε(δ) of pairs of hypotheses (pairs, 2) for who sees the releases alone, or less; 0 where not known."""
+        return np.max([one.costs(pairs, delta) for one in self.kinds.values()], axis=0)
+
+
+def _kind(found: Replayed) -> Hashable:
+    """What is seen of a replay besides numbers: whom its messages are for, and how it ends; and its releases."""
+    sent = tuple((one.receiver, one.kind, one.names, one.releases) for one in found.sendings)
+    ended = found.departure, found.overran, found.out_of_releases
+    return sent, ended, tuple(one.value.shape for one in found.releases)
+
+
+@dataclass(frozen=True, eq=False)
+class _Mixture:
+    """What is hidden at the histories of one kind: `values` (histories, hypotheses, numbers), and the `units` of
+    their noise, as many: deviations where all noise is Gaussian, else scales as of Laplace noise. `chances`
+    (histories,) are ln of their probabilities, but for a constant, and `share` is that of all of the kind."""
+
+    chances: Array
+    values: Array
+    units: Array
+    gaussian: bool
+    share: float
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[float, Replayed]], every: float) -> Self:
+        """Of replays with the same releases, where ln of the probability of all of any kind is `every`."""
+        made = [one.releases for _, one in found]
+        gaussian = all(isinstance(release.mechanism, Gaussian) for release in made[0])
+        values = np.array([np.concatenate([r.value for r in some], axis=-1) for some in made])
+        noise = [[np.broadcast_to(r.stddev, r.value.shape) for r in some] for some in made]
+        units = np.array([np.concatenate(some, axis=-1) for some in noise]) * (1.0 if gaussian else math.sqrt(0.5))
+        values, units = np.where(units > 0, values, 0.0), np.where(units > 0, units, 1.0)  # of those with noise
+        chances = np.array([chance for chance, _ in found])
+        return cls(chances, values, units, gaussian, math.exp(float(special.logsumexp(chances)) - every))
+
+    @classmethod
+    def joined(cls, some: "Sequence[_Mixture]") -> "_Mixture":
+        """Of several hypotheses."""
+        values, units = (np.concatenate([getattr(one, k) for one in some], axis=1) for k in ("values", "units"))
+        return replace(some[0], values=values, units=units)
+
+    def costs(self, pairs: NDArray[np.int64], delta: float) -> Array:
+        """As `HiddenValues.costs`, where it is of this kind by its chance."""
         with np.errstate(all="ignore"):
             if self.gaussian:
-                found = np.array([self._gaussian(zero, other, delta) for zero, other in pairs])
+                found = np.array([self._gaussian(zero, other, delta / self.share) for zero, other in pairs])
             else:
                 logs = self._log_densities
                 found = np.max(np.abs(logs[:, pairs[:, 0]] - logs[:, pairs[:, 1]]), axis=0)

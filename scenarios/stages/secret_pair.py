@@ -4,14 +4,15 @@ lie.
 Where it is secret which records are asked, what one of them does is hidden among what the others do, and a pair that
 costs most at every toss may cost little at all of them together: opposite answers, whose signs are tossed, look
 alike. So the record that differs goes between any two of some *places* of its gradient (0, both sides of the code's
-bound, those of the pair that was found), the others lie at any of these in both worlds, and are turned to others as
-long as that costs more. What each does at every history of the coins, or at some that are drawn, is replayed on one
-transcript that the audit does not use: that ranks pairs, and proves nothing.
+bound, along the pair that was found and along coordinates), the others lie at any of these in both worlds, and are
+turned to others as long as that costs more. Where all of an agent's data may differ, its whole gradient goes between
+such places, and there are no others. What each does at every history of the coins, or at some that are drawn, is
+replayed on one transcript that the audit does not use: that ranks pairs, and proves nothing.
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations
@@ -26,9 +27,9 @@ from attacks.audit.loss.comparison import Sample
 from attacks.audit.pair import FIRST_CHUNK, Pair
 from attacks.replay import Hypothesis
 from netsim.arrays import Array, evenly
-from netsim.claims import Claim
+from netsim.claims import Claim, Norm, length
 from netsim.models.model import Regularizer
-from netsim.problems import Objective, Sampled, Surrounded
+from netsim.problems import Objective, Sampled, Surrounded, Tilted
 from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.results.audit import BOTH_MOVED, PairSearch
@@ -43,13 +44,23 @@ RECORDS, TURNED, TURNS, BEST = 16, 32, 6, 16
 many pairs, those that cost most."""
 SAMES = 2
 """Of these, those that cost the same, at most."""
+PLACES, COORDINATES = 12, 8
+"""Places that are tried, and to which others are turned, at most where much is released; coordinates along which some
+lie."""
 ALIKE = 1e-3
 """Relative: places that differ by less are the same."""
-SEARCHED = 2
-"""Agents whose other records are turned: those whose pairs cost most among others that lie at one place."""
+SEARCHED, STILL = 2, 3
+"""Agents whose other records are turned: those whose pairs cost most among others that lie at one place, and of those
+whose pairs cost nothing there."""
+TOSSES = 8
+"""Tosses that are looked at, where they decide which messages there are."""
 NEARER = 1e-2
 """Size of the others' gradients by that of a record moved beyond all bounds: it decides in a batch of both."""
 _BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
+_CROWDED = (
+    f"The claim counts on secret coins, and an agent has more than {CROWD:,} records: for which data of the others "
+    "one record is hidden least is not searched there. Audit it with fewer records (`data.records`)."
+)
 NUMBERS, LEAST = (2**23, 2**20), 256
 """Numbers that are released at all histories where each record is tried among others at one place, and where others
 are turned, about; and pairs that are tried so at least."""
@@ -64,14 +75,18 @@ def audited_pair(
     spec = experiment.scenario.audit
     assert spec is not None
     claim = for_listener(claim, spec)
-    if search is None or claim.coins == "known" or not claim.adjacency.record or math.isinf(search.winner.epsilon):
+    if search is None or claim.coins == "known" or math.isinf(search.winner.epsilon):
         return pair, search  # nothing costs more than what has no noise
     of_any = holds_for_any_change(subject, claim, activations)
-    change = None if of_any else constant_change(subject, claim, activations)
+    change = None if of_any else claim.adjacency.change or constant_change(subject, claim, activations)
     if not (of_any or change) or (most := _cost(subject, claim, pair)) is None:
         return pair, search
     agents = agents_of(subject.simulation, spec.agent)
     found = _Search(subject, claim, activations, pair, change).above(most, agents)
+    records = subject.simulation.problem.records
+    crowded = claim.adjacency.record and any(records[k] > CROWD for k in agents)
+    if crowded and found.doubt is None and search.winner.epsilon > (claim.epsilon or 0.0) * (1 + SAME):
+        found = replace(found, doubt=_CROWDED)
     if found.hypotheses is pair.hypotheses:
         return found, search
     if found.doubt is None:
@@ -84,19 +99,31 @@ def _cost(subject: Subject, claim: Claim, pair: Pair) -> float | None:
     """What a pair costs for who does not know the coins; None where these choose receivers alone, or where it
     is not known."""
     own = subject.simulation.problem.objectives[pair.agent]
-    sample = worlds(subject.simulation, pair.agent, own, 1)(0, FIRST_CHUNK)
+    sample = _tossed(subject, pair.agent, own)
     if not sample.tossed or not sample.view.public.codec.lossless:
         return None
     hidden = HiddenValues.joined([HiddenValues.of(sample, pair.agent, one) for one in pair.hypotheses])
-    if hidden is None or len(hidden.chances) == 1 or not np.all(np.isfinite(hidden.values)):
+    if hidden is None or hidden.histories == 1 or not hidden.finite:
         return None
     return float(hidden.costs(np.array([[0, 1]]), claim.delta)[0])
 
 
+def _tossed(subject: Subject, agent: int, own: Objective) -> Sample:
+    """A transcript; where coins decide which messages there are, of several tosses the one that releases most."""
+    simulation = subject.simulation
+    first = worlds(simulation, agent, own, 1)(0, FIRST_CHUNK)
+    hidden = HiddenValues.of(first, agent, own) if first.tossed else None
+    if hidden is not None and len(hidden.kinds) == 1:
+        return first
+    tossed = (replace(simulation, tosses=FIRST_CHUNK + k) for k in range(TOSSES if first.tossed else 0))
+    others = (worlds(one, agent, own, 1)(0, FIRST_CHUNK) for one in tossed)
+    return max((first, *others), key=lambda one: sum(release.size for release in one.releases))
+
+
 @dataclass(frozen=True)
 class _Search:
-    """Search for what costs more than a pair; of a claim of constant changes by so much (`change`, of the agent with
-    the fewest records), or, None, of any."""
+    """Search for what costs more than a pair; of a claim of constant changes by so much (`change`, of one record that
+    of the agent with the fewest), or, None, of any."""
 
     subject: Subject
     claim: Claim
@@ -107,26 +134,32 @@ class _Search:
     def above(self, most: float, agents: Sequence[int]) -> Pair:
         """What costs most, and more than `most`, of some agents; else the pair, with what is then known of it."""
         pair, records = self.pair, self.subject.simulation.problem.records
-        vectors = _places(self.subject, pair, self.change)
+        vectors = _places(self.subject, self.claim, pair, self.change)
         looked = [one for k in agents if (one := _Among.of(self.subject, self.claim, k, pair, vectors)) is not None]
         looked.sort(key=lambda one: (-one.first, one.agent != pair.agent, records[one.agent]))
-        found, unlike = pair, {one.first: one for one in reversed(looked)}  # of agents that do alike the first
-        for among in [*reversed(unlike.values())][:SEARCHED]:
-            if among.agent == found.agent:
-                found = among.known_of(found)
+        found: Pair = pair
+        for among in _unlike(looked):
             if not self._is_bounded(among):
                 continue
             (place, cost), words = among.best, _BEYOND if self.change is None else "as far, about 0"
             both = among.worlds(place)
-            allowed = (allows(self.subject, self.claim, self.activations, among.agent, one) for one in both)
-            if cost > most * (1 + SAME) and all(allowed):
-                whose = f"the gradient of record {place.record} of agent {among.agent} moved in both worlds"
-                found = replace(
-                    pair, agent=among.agent, hypotheses=both, description=f"{whose}, as others are, {words}"
-                )
-                found = replace(among.known_of(found), change_used=1.0, any_change=self.change is None)
+            allowed = all(allows(self.subject, self.claim, self.activations, among.agent, one) for one in both)
+            if allowed and among.agent == found.agent:
+                found = among.known_of(found)
+            if allowed and cost > most * (1 + SAME):
+                words = f"the gradient of {among.whose(place)}, {words}"
+                found = replace(pair, agent=among.agent, hypotheses=both, description=words)
+                used = self._used(among.between(place))
+                found = replace(among.known_of(found), change_used=used, any_change=self.change is None)
                 most = cost
         return found
+
+    def _used(self, apart: Array) -> float:
+        """Share of the change that is allowed of a gradient that differs by so much, (dimension,)."""
+        if self.change is None:
+            return 1.0
+        most, norm = _allowed(self.subject, self.claim, self.change)
+        return float(length(apart, norm)) / most
 
     def _is_bounded(self, among: "_Among") -> bool:
         """Whether the claim is of all that is tried: changes have a bound, or what the code releases has."""
@@ -135,24 +168,40 @@ class _Search:
         return bounds_releases(self.subject.simulation, among.agent, among.record)
 
 
-def _places(subject: Subject, pair: Pair, change: float | None) -> Array:
-    """Gradients of a record (places, dimension) between which it is moved: 0 and others that are opposite. Of a claim
-    of constant changes (`change`, of the agent with the fewest records) so far apart, along the pair, what moves the
-    releases most, all coordinates and one; else where it is in the pair, or beyond all bounds, and nearer."""
-    own = cast("Sampled", subject.simulation.problem.objectives[pair.agent])
-    d, start = own.dimension, np.zeros((1, own.dimension))
-    record, even, first = differing(pair.hypotheses, own.records, d), np.full(d, d**-0.5), np.eye(d)[0]
-    ends = [] if record is None else [world.batch([record]).gradient(start)[0] for world in pair.hypotheses]
+def _allowed(subject: Subject, claim: Claim, change: float) -> tuple[float, Norm]:
+    """How far apart gradients of a record may be, or all of an agent's, and in which norm."""
+    of_one = min(subject.simulation.problem.records) if claim.adjacency.record else 1
+    return change * of_one, "l2" if claim.adjacency.change is None else claim.adjacency.norm
+
+
+def _places(subject: Subject, claim: Claim, pair: Pair, change: float | None) -> Array:
+    """Gradients of a record, or all of an agent's, (places, dimension) between which it is moved: 0 and others that
+    are opposite, along the pair, what moves the releases most, all coordinates, and a few. Of a claim of changes by
+    so much so far apart, else beyond all bounds, where they have bounds; along the pair as it is and nearer, too."""
+    own = subject.simulation.problem.objectives[pair.agent]
+    d, start, of_any = own.dimension, np.zeros((1, own.dimension)), change is None
+    records = cast("Sampled", own).records if claim.adjacency.record else 1
+    record = differing(pair.hypotheses, records, d) if records > 1 else None
+    part = [one if record is None else one.batch([record]) for one in (own, *pair.hypotheses)]
+    still, *ends = [one.gradient(start)[0] for one in part]
+    if records > 1 and record is None:
+        still, ends = np.zeros(d), []
+    even, coordinates = np.full(d, d**-0.5), np.eye(d)[evenly(d, COORDINATES)]
     if change is None:
-        some = ends if pair.any_change and ends else [FAR * own.records * first]
-        return _distinct([size * one for size in (0.0, 1.0, -1.0, NEARER, -NEARER) for one in some])
-    half, ways = change * min(subject.simulation.problem.records) / 2, [even, first]
-    if record is not None:
-        place = -own.batch([record]).gradient(start)[0] / own.records
-        steep = steepest(subject.simulation, pair.agent, record, place, half / own.records, "l2")
-        ways = [ends[1] - ends[0], *steep, *ways]
-    units = [way / np.linalg.norm(way) for way in ways if np.any(way)]
-    return _distinct([size * one for size in (0.0, half, -half) for one in units])
+        some = ends if pair.any_change and ends else [FAR * records * coordinates[0]]
+        half, norm = max(float(np.linalg.norm(one)) for one in some), "l2"
+        found = [size * one for size in (0.0, 1.0, -1.0, NEARER, -NEARER) for one in some]
+    else:
+        most, norm = _allowed(subject, claim, change)
+        half = most / 2
+        found = [0.0 * even]
+    if change is None and not bounds_releases(subject.simulation, pair.agent, record):
+        return _distinct(found)
+    turned = NEARER if of_any else half / records
+    steep = steepest(subject.simulation, pair.agent, record, -still / records, turned, norm)
+    ways = [*([ends[1] - ends[0]] if ends and not of_any else []), *steep, even, *coordinates]
+    units = [way / length(way, norm) for way in ways if np.any(way)]
+    return _distinct([*found, *(side * half * one for one in units for side in (1.0, -1.0))])
 
 
 def _distinct(vectors: Sequence[Array]) -> Array:
@@ -208,21 +257,24 @@ class _Placed:
 
     def batch(self, indices: Sequence[int]) -> "_Placed":
         chosen = np.asarray(indices)
+        if self.at.shape[1] == 1:  # all of them together
+            return replace(self, own=self.own.batch(chosen))
         return _Placed(self.own.batch(chosen), self.vectors, self.found[chosen], self.at[:, chosen])
 
 
 @dataclass(frozen=True, eq=False)
 class _Among:
     """Pairs of one agent that differ in a record's gradient, among others that are moved too: to places, `vectors`
-    (places, dimension), by what each is `still`, (records, dimension), at 0. In the pair that was `found` the others
-    are moved so from there. `record` is one that is in a batch of the `sample`, or the one by which that differs; all
-    histories of its coins are `listed`, or not, and release so many `numbers`."""
+    (places, dimension), by what each is `still`, (records, dimension), at 0; or in all of its gradient, (1,
+    dimension). In the pair that was `found` the others are moved so from there. `record` is one that is in a batch of
+    the `sample`, or the one by which that differs, None where all may; all histories of its coins are `listed`, or
+    not, and release so many `numbers`."""
 
-    own: Sampled
+    own: Objective
     vectors: Array
     still: Array
     found: Array | None
-    record: int
+    record: int | None
     listed: bool
     numbers: int
     sample: Sample
@@ -231,24 +283,49 @@ class _Among:
 
     @classmethod
     def of(cls, subject: Subject, claim: Claim, agent: int, pair: Pair, vectors: Array) -> Self | None:
-        """None where there is one record, or many, or where the code cannot be replayed."""
-        own = cast("Sampled", subject.simulation.problem.objectives[agent])
-        if not 1 < own.records <= CROWD:
+        """None where there are many records, or where the code cannot be replayed."""
+        own = subject.simulation.problem.objectives[agent]
+        records = cast("Sampled", own).records if claim.adjacency.record else 1
+        if records > CROWD:
             return None
-        sample = worlds(subject.simulation, agent, own, 1)(0, FIRST_CHUNK)
+        sample = _tossed(subject, agent, own)
         if (hidden := HiddenValues.of(sample, agent, own)) is None:
             return None
-        batches = Asking.of(sample, agent, own).batches
-        record, found = batches[0][0] if batches else 0, None
-        still = _gradients(own, own.records)
-        if agent == pair.agent and (differs := differing(pair.hypotheses, own.records, own.dimension)) is not None:
-            record, found = differs, _gradients(pair.hypotheses[0], own.records)
-        return cls(own, vectors, -still, found, record, hidden.listed, hidden.values.size, sample, agent, claim.delta)
+        record, found = None, None
+        if claim.adjacency.record:
+            batches = Asking.of(sample, agent, own).batches
+            record = batches[0][0] if batches else 0
+        still = _gradients(own, records)
+        differs = differing(pair.hypotheses, records, own.dimension) if agent == pair.agent and records > 1 else None
+        if differs is not None:
+            record, found = differs, _gradients(pair.hypotheses[0], records)
+        some = math.isqrt(NUMBERS[1] // (min(records, RECORDS) * hidden.numbers))
+        vectors = vectors[: max(PLACES, some)]
+        return cls(own, vectors, -still, found, record, hidden.listed, hidden.numbers, sample, agent, claim.delta)
 
     def known_of(self, pair: Pair) -> Pair:
-        """A pair of this agent, with whether all its records were tried, and pairs ranked by all histories."""
-        ranked, tried = self.first > 0 and self.listed, self._records
-        return replace(pair, of_all_records=ranked and len(tried) == self.own.records, over_all_tosses=ranked)
+        """A pair of this agent, with whether all its records were tried, and others turned about each, and pairs
+        ranked by all histories."""
+        ranked, tried = self.listed and self.best[1] > 0, self._records
+        of_all = ranked and self.record is not None and len(tried) == self.records
+        return replace(pair, of_all_records=of_all, over_all_tosses=ranked)
+
+    def whose(self, pair: _Pair) -> str:
+        """Whose gradient is moved, and whose besides, in words."""
+        agent = f"agent {self.agent}"
+        if self.record is None:
+            return f"{agent} moved in both worlds"
+        return f"record {pair.record} of {agent} moved in both worlds, as others are"
+
+    def between(self, pair: _Pair) -> Array:
+        """What lies between its ends, (dimension,)."""
+        one, two = self.vectors[[*pair.ends]]
+        return two - one
+
+    @property
+    def records(self) -> int:
+        """How many gradients are moved: 1 where it is all of the agent's."""
+        return len(self.still)
 
     @cached_property
     def first(self) -> float:
@@ -260,17 +337,17 @@ class _Among:
         """Those that are tried as the one that differs: by histories that are drawn they differ by chance, and there
         it is one."""
         rows = max(1, NUMBERS[0] // (self.numbers * len(self.vectors) ** 2))
-        return evenly(self.own.records, min(RECORDS, rows)) if self.listed else [self.record]
+        return evenly(self.records, min(RECORDS, rows)) if self.listed else [self.record or 0]
 
     @cached_property
     def _first_tried(self) -> Sequence[tuple[_Pair, float]]:
         """Each record between each two places, among others that all lie at one, and what that costs."""
-        last, records = len(self.vectors), self.own.records
-        whole = [(place,) * records for place in range(last)]
+        last, records = len(self.vectors), self.records
+        whole = [(place,) * records for place in range(last if records > 1 else 1)]
         ends = sorted(combinations(range(last), 2), key=self._nearness)
         pairs = [_Pair(k, two, others) for k in self._records for others in whole for two in ends]
         if self.found is not None:
-            pairs += [_Pair(self.record, two, (last,) * records) for two in ends]
+            pairs += [_Pair(self.record or 0, two, (last,) * records) for two in ends]
         return [*zip(pairs, self._costs(pairs), strict=True)]
 
     def _nearness(self, ends: tuple[int, int]) -> float:
@@ -283,11 +360,12 @@ class _Among:
         """What costs most of all that is tried, and how much."""
         tried = self._first_tried
         best = max(tried, key=itemgetter(1))
-        some, last = evenly(self.own.records, TURNED), len(self.vectors)
-        for _ in range(TURNS if self.listed else 0):
-            turns = (one.turned(k, place) for one in _dearest(tried) for k in some for place in range(last))
+        some, places, rows = evenly(self.records, TURNED), self._dearest_places, NUMBERS[1] // self.numbers
+        for _ in range(TURNS if self.listed and self.records > 1 else 0):
+            starts = _dearest(tried, places, rows // (len(some) * len(places)))
+            turns = (one.turned(k, place) for one in starts for k in some for place in places)
             turned = [*dict.fromkeys(chain.from_iterable(turns))]
-            turned = [turned[k] for k in evenly(len(turned), max(LEAST, NUMBERS[1] // self.numbers))]
+            turned = [turned[k] for k in evenly(len(turned), max(LEAST, rows))]
             tried = [*zip(turned, self._costs(turned), strict=True)]
             dearest = max(tried, key=itemgetter(1))
             if dearest[1] <= best[1] * (1 + SAME):
@@ -295,14 +373,27 @@ class _Among:
             best = dearest
         return best[0], self._costs([best[0]])[0]
 
-    def worlds(self, pair: _Pair) -> tuple[Surrounded, Surrounded]:
+    @cached_property
+    def _dearest_places(self) -> list[int]:
+        """Those of the ends of what costs most among others at one place, and of these."""
+        found = dict[int, None]()
+        for one, _ in sorted(self._first_tried, key=lambda one: -round(one[1], 9)):
+            found |= dict.fromkeys((*one.ends, *one.others[:1]))
+            if len(found) >= PLACES:
+                break
+        return [place for place in found if place < len(self.vectors)]
+
+    def worlds(self, pair: _Pair) -> tuple[Tilted, Tilted]:
         """Both worlds."""
+        if self.records == 1:
+            one, two = (Tilted(self.own, self.still[0] + self.vectors[end]) for end in pair.ends)
+            return one, two
         others, last = np.array(pair.others), len(self.vectors)
         lie = self.still + np.concatenate([self.vectors, self.vectors[:1]])[others]
         if self.found is not None:
             lie = np.where((others == last)[:, None], self.still + self.found, lie)
         lie[pair.record] = self.still[pair.record]
-        slopes = self.vectors[[*pair.ends]] / self.own.records
+        slopes = self.vectors[[*pair.ends]] / self.records
         one, two = (Surrounded(self.own, slope, record=pair.record, others=lie) for slope in slopes)
         return one, two
 
@@ -314,27 +405,51 @@ class _Among:
         both = [[rows.setdefault((k, end, rest), len(rows)) for end in ends] for k, ends, rest in pairs]
         at = np.array([rest for _, _, rest in rows], dtype=np.int8)
         at[np.arange(len(rows)), [k for k, _, _ in rows]] = [end for _, end, _ in rows]
-        own = Surrounded(self.own, np.zeros(self.own.dimension), record=0, others=self.still)
+        none = np.zeros(self.own.dimension)
+        own = Tilted(self.own, self.still[0])
+        if self.records > 1:
+            own = Surrounded(self.own, none, record=0, others=self.still)
         found = np.zeros_like(self.still) if self.found is None else self.found
         placed = _Placed(own, self.vectors, found, at)
         hidden = HiddenValues.of(self.sample.copied(len(rows)), self.agent, placed)
         return [0.0] * len(pairs) if hidden is None else hidden.costs(np.array(both), self.delta).tolist()
 
 
+def _unlike(looked: Sequence[_Among]) -> list[_Among]:
+    """Of agents, in their order, those whose other records are turned: where pairs among others at one place cost as
+    much, one of each number of records. Where none costs anything, as of a median, that says nothing of what they do:
+    first of each number of releases one, then others."""
+    costly = {(one.first, one.records): one for one in reversed(looked) if one.first}
+    still = [one for one in looked if not one.first]
+    new = {one.numbers: one for one in reversed(still)}
+    still.sort(key=lambda one: new[one.numbers] is not one)
+    return [*[*reversed(costly.values())][:SEARCHED], *still[:STILL]]
+
+
 def _gradients(objective: Hypothesis, records: int) -> Array:
-    """Gradient of each record by itself at 0, (records, dimension)."""
+    """Gradient of each record by itself at 0, (records, dimension); of all where it is 1."""
     start = np.zeros((1, cast("Objective", objective).dimension))
-    return np.concatenate([objective.batch([k]).gradient(start) for k in range(records)])
+    each = [objective.batch([k]) for k in range(records)] if records > 1 else [objective]
+    return np.concatenate([one.gradient(start) for one in each])
 
 
-def _dearest(tried: Sequence[tuple[_Pair, float]]) -> list[_Pair]:
-    """The pairs that cost most, `SAMES` at most of those that cost the same (others are their mirror images), or that
-    lie among others at one place: any may be where turning them begins."""
-    times, found = Counter[str | int](), list[_Pair]()
+def _dearest(tried: Sequence[tuple[_Pair, float]], places: Sequence[int], most: int) -> list[_Pair]:
+    """The pairs that cost most, `SAMES` at most of those that cost the same (others are their mirror images), or of
+    one record among others at one of these places: any may be where turning them begins. Of these `most`, first one
+    of each record and each place."""
+    times, found = Counter[Hashable](), list[_Pair]()
+    first, others = list[_Pair](), list[_Pair]()
     for one, cost in sorted(tried, key=lambda one: -round(one[1], 9)):
-        lie = set(one.others)
-        kind = f"{cost:.6g}" if len(lie) > 1 else lie.pop()
+        lie = {*one.others}
+        turned = len(lie) > 1 or not lie <= {*places}
+        kind = f"{cost:.6g}" if turned else (one.record, *lie)
         times[kind] += 1
-        if times[kind] <= SAMES and (len(found) < BEST or isinstance(kind, int)):
+        if times[kind] > SAMES:
+            continue
+        if turned:
             found.append(one)
-    return found
+            continue
+        new = not (times["record", one.record] and times["place", *lie])
+        times.update([("record", one.record), ("place", *lie)])
+        (first if new else others).append(one)
+    return [*found[:BEST], *first, *others[: max(0, most - len(first))]]

@@ -40,7 +40,8 @@ class Mixture:
 
     @classmethod
     def of(cls, histories: Sequence[tuple[float, Array | None]]) -> Self | None:
-        """Of ln of the odds and `values_of` each history; None where these differ in their releases."""
+        """Of ln of the odds and `values_of` each history, None of those that send other messages, which are left out;
+        None where the others differ in their releases."""
         if len({None if values is None else values.shape for _, values in histories} - {None}) != 1:
             return None
         log_odds, values = zip(*((chance, each) for chance, each in histories if each is not None), strict=True)

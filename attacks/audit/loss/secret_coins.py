@@ -15,7 +15,7 @@ What no history explains that was drawn, of either world, tells nothing: noise t
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -211,7 +211,8 @@ def _listing(agent: int, most: int, progress: Shares, noted: list[tuple[float, A
         for chance, (coins, found) in every(one, most):
             progress(math.exp(chance))
             if noted is not None:
-                noted.append((chance, None if found.departure else values_of(found.releases)))
+                alike = found.departure is None and _ending(found) == group.ending
+                noted.append((chance, values_of(found.releases) if alike else None))
             yield partial(Coins.of, coins.history), History.of(group, chance, found)
 
     return read
@@ -288,13 +289,14 @@ def _fewest(found: History) -> Array:
 
 class _Losses(NamedTuple):
     """Losses of transcripts for who knows the coins, and for who does not; None where histories are not listed. How
-    many explain one transcript at most, and how many were tried. `worlds`: the first one's mixtures, if known."""
+    many explain one transcript at most, and how many were tried. `worlds`: mixtures of both, by the number of one of
+    the transcripts that hold the same messages, if known."""
 
     known: Array
     secret: Array | None
     histories: int
     tried: int
-    worlds: Worlds | None = None
+    worlds: Mapping[int, Worlds] = {}
     unlisted: str | None = None
 
 
@@ -346,15 +348,16 @@ def _of_histories(
     progress: Shares,
     *,
     alone: bool = False,
-) -> tuple[Array, int, int, Worlds | None]:
+) -> tuple[Array, int, int, dict[int, Worlds]]:
     """Losses for who does not know the coins, and `Losses.histories`, `tried` and `worlds`."""
     secret, most, tried = np.zeros(len(samples)), 1, 1
-    noted: tuple[list[tuple[float, Array | None]], ...] = ([], [])
+    mixtures = dict[_Ending, tuple[int, Worlds | None]]()
     groups = _grouped(samples, agent, endings, alone)
     each = min(HISTORIES, max(64, 4 * HISTORIES // len(groups)))  # transcripts of other times are replayed apart
     share = _part_of(progress, 2 * len(groups))
     for group in groups:
-        into = noted if group is groups[0] else (None, None)
+        noted: tuple[list[tuple[float, Array | None]], ...] = ([], [])
+        into = (None, None) if group.ending in mixtures else noted
         one, two = (
             _together(group, agent, f, _listing(agent, each, share, some))
             for f, some in zip((true, other), into, strict=True)
@@ -363,7 +366,8 @@ def _of_histories(
         for found in (one, two):
             most = max(most, int(np.max(np.sum(np.isfinite(found.terms), axis=0))))
             tried = max(tried, len(found.terms))
-    return secret, most, tried, Worlds.of(*noted)
+        mixtures.setdefault(group.ending, (group.at[0], Worlds.of(*noted)))
+    return secret, most, tried, {k: known for k, known in mixtures.values() if known is not None}
 
 
 class _Scores(NamedTuple):
@@ -453,7 +457,7 @@ def price_of_secret(
         several = unlisted is not None and played  # a game wants some where pure ε does not
         more = range(tosses, plainly if several else tosses)
         if delta == 0:
-            aimed += (*besides[world], *(_aimed_at(looks[world][0], agent, pair[0], seen[world]) if played else ()))
+            aimed += (*besides[world], *(_aimed_at(looks[world], agent, pair[0], seen[world]) if played else ()))
         plains.append(plain + [simulate(world, first + 2 * k) for k in more])
         listed = unlisted is None
         drawn, others = (losses_of(one, agent, *pair, listed=listed, progress=part) for one in (plain, aimed))
@@ -477,10 +481,11 @@ def price_of_secret(
     return SecretCoins(epsilon, above, None, tosses, unlisted, drawn, apart, rarer)
 
 
-def _aimed_at(sample: Sample, agent: int, true: Hypothesis, seen: _Losses) -> tuple[Sample, ...]:
-    """The transcript with noise aimed at the largest loss for who does not know the coins."""
-    made = None if seen.worlds is None else aimed_at(sample, agent, true, seen.worlds)
-    return () if made is None else (made,)
+def _aimed_at(samples: Sequence[Sample], agent: int, true: Hypothesis, seen: _Losses) -> tuple[Sample, ...]:
+    """Of those that hold other messages one each, with noise aimed at the largest loss for who does not know the
+    coins."""
+    made = (aimed_at(samples[k], agent, true, known) for k, known in seen.worlds.items())
+    return tuple(one for one in made if one is not None)
 
 
 def _of_drawn(

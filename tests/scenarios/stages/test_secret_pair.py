@@ -183,6 +183,41 @@ OTHER_CODE = {
         (2.0,),
         [(1 / 6, lambda g, k=k: (g[k],)) for k in range(6)],
     ),
+    "OnceOrTwice": (
+        """
+        made = [(await asked(choose(coins, range(6))), 2.0)] * choose(coins, (1, 2))
+        """,
+        (2.0, 2.0),
+        [(1 / 12, lambda g, k=k, times=times: (g[k],) * times) for k in range(6) for times in (1, 2)],
+    ),
+    "TwiceOrNothing": (
+        """
+        made = [(await asked(choose(coins, range(6))), 2.0) for _ in range(choose(coins, (0, 2)))]
+        """,
+        (2.0, 2.0),
+        [(1 / 72, lambda g, one=one, two=two: (g[one], g[two])) for one in range(6) for two in range(6)],
+    ),
+    "AlikeAmongOthers": (
+        """
+        i, j = choose(coins, [(0, 1), (0, 2), (1, 2)])
+        one, two = await asked(i), await asked(j)
+        made = [(choose(coins, (-1.0, 1.0)) * one, 1.0), (np.clip(one + two, -1.0, 1.0), 0.5)]
+        """,
+        (1.0, 0.5),
+        [
+            (1 / 6, lambda g, i=i, j=j, sign=sign: (sign * g[i], np.clip(g[i] + g[j], -1, 1)))
+            for i, j in [(0, 1), (0, 2), (1, 2)]
+            for sign in SIGNS
+        ],
+    ),
+    "MedianAtTwo": (
+        """
+        some = np.stack([await asked(k) for k in subset(coins, 6 if node.id != 2 else 4, 3)])
+        made = [(np.median(some, axis=0), 2.0)]
+        """,
+        (2.0,),
+        [(1 / 4, lambda g, some=list(some): (np.median(g[some]),)) for some in itertools.combinations(range(4), 3)],
+    ),
     "AgentTwo": (
         """
         made = [(await asked(choose(coins, range(8 if node.id != 2 else 2))), 2.0)]
@@ -192,10 +227,17 @@ OTHER_CODE = {
     ),
 }
 
+OF_AGENT_TWO = "AgentTwo", "MedianAtTwo"
+
 
 def worst_of(scales, histories, records):
     """ε of the worst pair where each gradient, clipped, is −1, 0 or 1: a mixture of Laplace laws is most likely,
-    relative to another, where one of its numbers bends, or far out."""
+    relative to another, where one of its numbers bends, or far out. How many there are is seen."""
+    kinds = {}
+    for one in histories:
+        kinds.setdefault(len(one[1](np.zeros(records))), []).append(one)
+    if len(kinds) > 1:
+        return max(worst_of(scales[:count], some, records) for count, some in kinds.items())
     logs, found = np.log([chance for chance, _ in histories]), 0.0
     for others in itertools.product((-1.0, 0.0, 1.0), repeat=records):
         for record in np.flatnonzero(np.array(others) == 0.0):  # the same for whatever is there
@@ -258,10 +300,16 @@ class Unclipped(Algorithm):
 
 def searched(experiment, subject, rounds, of_any=True):
     """The pair, and what it costs at least for who does not know the coins."""
+    pair, epsilon = found(experiment, subject, rounds, of_any)
+    assert pair.of_all_records
+    return pair, epsilon
+
+
+def found(experiment, subject, rounds=1, of_any=True):
+    """As `searched`, of any pair."""
     claim = subject.simulation.claim(experiment.adjacency, rounds, 0.0)
     pair, search = audited_pair(experiment, subject, claim, rounds, Silent())
     assert pair.any_change is search.winner.any_change is of_any
-    assert pair.of_all_records
     assert pair.description == search.winner.description
     zero, other = pair.hypotheses
     simulate = worlds(holding(subject.simulation, pair.agent, zero), pair.agent, other, 1)
@@ -278,7 +326,7 @@ def test_the_pair_costs_most_of_all_for_who_does_not_know_the_coins(tmp_path, na
 @pytest.mark.parametrize("name", OTHER_CODE)
 def test_code_that_does_more_than_to_add_costs_what_it_costs_at_all_histories_together(tmp_path, name):
     body, scales, histories = OTHER_CODE[name]
-    code, agent = BY_HAND.format(name=name, body=body.strip("\n")), None if name == "AgentTwo" else 0
+    code, agent = BY_HAND.format(name=name, body=body.strip("\n")), None if name in OF_AGENT_TWO else 0
     _, epsilon = searched(*made(tmp_path, name, code, dimension=1, agent=agent), 1)
     truth = worst_of(scales, histories, 6)
     np.testing.assert_allclose(epsilon, truth, rtol=0.06 if name == "SecretSign" else 1e-4)  # seen among noisy points
@@ -290,6 +338,46 @@ def test_the_pair_is_of_the_agent_with_the_fewest_records(tmp_path):
     pair, epsilon = searched(experiment, subject, 1)
     assert experiment.problem.records[pair.agent] == 6
     np.testing.assert_allclose(epsilon, math.log(5 / 6 + math.exp(2 * CLIP / SCALE) / 6), rtol=1e-4)
+
+
+WHOLE = {
+    "agent": {"adjacency": "agent", "agent": 0},
+    "change": {"adjacency": {"change": 2.0, "norm": "l1"}, "agent": 0},
+    "one record": {"records": 3},
+}
+"""Where all of a gradient may differ: no other record hides what one does."""
+
+
+@pytest.mark.parametrize("options", WHOLE)
+def test_all_of_a_gradient_costs_what_it_costs_at_all_histories_together(tmp_path, options):
+    """Opposite answers cost most at each toss, and look alike where their sign is tossed."""
+    body = """
+        g = np.clip(await node.gradient(x), -1.0, 1.0)
+        made = [(g, 4.0), (np.maximum(choose(coins, (-1.0, 1.0)) * g, 0.0), 0.5)]
+"""
+    code = BY_HAND.format(name="OneSide", body=body.strip("\n"))
+    experiment, subject = made(tmp_path, "OneSide", code, dimension=1, **WHOLE[options])
+    pair, epsilon = found(experiment, subject, of_any=options != "change")
+    truth = worst_of((4.0, 0.5), [(1 / 2, lambda g, s=s: (g[0], max(s * g[0], 0.0))) for s in SIGNS], 1)
+    np.testing.assert_allclose(epsilon, truth, rtol=1e-4)
+    assert pair.change_used == pytest.approx(0.5 if options == "change" else 1.0)
+
+
+@pytest.mark.parametrize("name", ["Seldom", "Mixed"])
+def test_the_gradient_goes_along_the_coordinate_that_costs_most(tmp_path, name):
+    """At one toss all cost the same, be they chosen seldom or their signs tossed."""
+    matrix, truth = {
+        "Seldom": ("np.diag(np.eye(3)[choose(coins, (2, 2, 2, 1))])", math.log((3 * math.e + 1) / (3 / math.e + 1))),
+        "Mixed": ("np.diag([*choose(coins, [(1.0, 0.0), (-1.0, 0.0)]), 1.0])", 2.0),
+    }[name]
+    body = f"""
+        g = await node.gradient(x)
+        g = g / np.maximum(1.0, np.sum(np.abs(g), axis=-1, keepdims=True))
+        made = [(g @ {matrix}, 1.0)]
+"""
+    code = BY_HAND.format(name=name, body=body.strip("\n"))
+    _, epsilon = searched(*made(tmp_path, name, code, dimension=3, agent=0), 1)
+    np.testing.assert_allclose(epsilon, truth, rtol=1e-4)
 
 
 def mixed():
@@ -317,6 +405,18 @@ def test_a_pair_that_a_message_without_noise_tells_apart_stays(tmp_path):
     pair, search = audited_pair(experiment, subject, claim, 1, Silent())
     assert math.isinf(search.winner.epsilon)
     assert "as others are" not in pair.description
+
+
+@pytest.mark.parametrize(("claimed", "doubted"), [(0.5, True), (1.01, False)])
+def test_a_claim_that_counts_on_secret_coins_is_doubted_where_others_are_too_many_to_be_moved(
+    tmp_path, claimed, doubted
+):
+    """What holds for who knows the coins does not count on them."""
+    code = code_of("OneOfAll").replace("range(node.records)", "range(4)")
+    experiment, subject = made(tmp_path, "OneOfAll", code, records=3003, claimed=claimed, agent=0)
+    claim = subject.simulation.claim(experiment.adjacency, 1, 0.0)
+    pair, _ = audited_pair(experiment, subject, claim, 1, Silent())
+    assert (pair.doubt is not None and "more than 1,000 records" in pair.doubt) is doubted
 
 
 STUBBORN = {

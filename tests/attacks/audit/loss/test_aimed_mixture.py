@@ -85,7 +85,15 @@ class OfTwo(Hidden):
         return 0.291487  # by all releases and all sides of the others
 
 
-@pytest.mark.parametrize("hidden", [Hidden, OfTwo])
+class SometimesLess(Hidden):
+    """All of them at one toss in four, else the first one alone."""
+
+    async def values(self, node, x):
+        found = await super().values(node, x)
+        return found[: choose(node.coins, (1, 1, 1, 8))]
+
+
+@pytest.mark.parametrize("hidden", [Hidden, OfTwo, SometimesLess])
 def test_a_claim_of_what_all_numbers_together_lose_is_reached(hidden):
     options = "data.dimension=1", "audit.agent=0", "audit.search={candidates: 8, transcripts: 4}"
     found = scenarios.audit(hidden(1.001), None, *options, trials=50)
