@@ -11,16 +11,31 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
+from attacks.audit.followed.lines import ReadLine
 from attacks.replay import Hypothesis
 from netsim.arrays import Array
 from netsim.models.model import Regularizer
 
-if TYPE_CHECKING:
-    from attacks.audit.followed.reading import Place, Reading
+Place = tuple[ReadLine, int, str]
+"""A line that asks something of each number, the place in its code, and what it asks."""
+
+
+class Reading(Protocol):
+    """What code does, as far as it counts here (`attacks.audit.followed.reading.Reading`)."""
+
+    @property
+    def asked(self) -> Mapping[Place, set[float]]: ...
+    @property
+    def given(self) -> Sequence[Array]: ...
+    @property
+    def read(self) -> Sequence[ReadLine]: ...
+    @property
+    def failed(self) -> ReadLine | None: ...
+
 
 SIZES = np.geomspace(1e-14, 1.0, 15).tolist()
 """Of answers, by those of a pair."""
@@ -32,13 +47,13 @@ _ROUNDED, _BESIDE = 1e-9, 1e-4
 MOST = 512
 """Readings on the way from one world, at most."""
 
-Read = Callable[[Hypothesis], "Reading"]
+Read = Callable[[Hypothesis], Reading]
 """Replay under a hypothesis."""
 
 
 def answers_nearer(
-    read: Read, ends: tuple[Hypothesis, Hypothesis], alike: "Mapping[Place, set[float]]"
-) -> "list[Mapping[Place, set[float]]] | None":
+    read: Read, ends: tuple[Hypothesis, Hypothesis], alike: Mapping[Place, set[float]]
+) -> list[Mapping[Place, set[float]]] | None:
     """What lines answer at smaller answers of either world; None where code hands anything else to the port there, or
     has several thresholds. `alike`: those with one answer in all transcripts."""
     some = [read(one) for one in ends]
@@ -46,7 +61,7 @@ def answers_nearer(
         return None
     if not _differ(some[0].given, some[1].given):
         return []
-    found = list["Reading"]()
+    found = list[Reading]()
     for own, beside in (ends, ends[::-1]):
         way = _Way(read, _Smaller(own, beside, 1.0), alike, (some[0].given, some[1].given))
         if (there := way.walked()) is None:
@@ -84,10 +99,10 @@ class _Way:
 
     read: Read
     largest: _Smaller
-    alike: "Mapping[Place, set[float]]"
+    alike: Mapping[Place, set[float]]
     ends: tuple[Sequence[Array], Sequence[Array]]
 
-    def walked(self) -> "list[Reading] | None":
+    def walked(self) -> list[Reading] | None:
         """Readings on the way, among them one between each two thresholds; None where these are of several lines, and
         apart, or where the pair is beyond no clip: less of its answers is something else."""
         made = [(size, one) for size in SIZES if (one := self._at(size)) is not None]
@@ -111,13 +126,13 @@ class _Way:
             todo += [((low, before), (middle, one)), ((middle, one), (high, after))]
         return found if turns <= 1 or len(changed) == 1 else None
 
-    def _at(self, size: float) -> "Reading | None":
+    def _at(self, size: float) -> Reading | None:
         """None where it hands on what is not between the ends, or does anything else."""
         one = self.read(replace(self.largest, size=size))
         within = _is_plain(one) and all(len(one.given) == len(end) for end in self.ends)
         return one if within and all(map(_between, one.given, *self.ends)) else None
 
-    def _state(self, one: "Reading") -> "dict[Place, object]":
+    def _state(self, one: Reading) -> dict[Place, object]:
         """The answers to what is compared, and whether what is one level in the pair is another."""
         return {
             place: tuple(sorted(answers)) if not place[-1] else answers == self.alike[place]
@@ -126,7 +141,7 @@ class _Way:
         }
 
 
-def _is_plain(one: "Reading") -> bool:
+def _is_plain(one: Reading) -> bool:
     """Whether no line reads, and none failed."""
     return not one.read and one.failed is None
 

@@ -23,7 +23,7 @@ from attacks.audit.followed import kinds
 from attacks.audit.followed.arrays import AS_A_FACTOR, AS_A_MASK, LEVEL, SIZE, Followed, arrays_followed
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
 from attacks.audit.followed.lines import ReadLine, asking, line_of, may_be_caught, only_ends_the_run
-from attacks.audit.followed.nearer import answers_nearer
+from attacks.audit.followed.nearer import Place, answers_nearer
 from attacks.audit.followed.operands import kind_of, value_of
 from attacks.audit.followed.path import Step, parts_at, walked
 from attacks.audit.followed.seen_coins import SeenCoins
@@ -75,8 +75,6 @@ _MORE = 4
 """Times as many messages as were recorded: where coins fall otherwise, no more are followed."""
 
 
-Place = tuple[ReadLine, int, str]
-"""A line that asks something of each number, the place in its code, and what it asks."""
 Answers = Mapping[Place, set[float]]
 
 
