@@ -19,7 +19,7 @@ from scipy import special, stats
 from attacks.audit.accounting.intervals import boundary
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.loss.secret_coins import at_histories
-from attacks.replay import Hypothesis, Replayed
+from attacks.replay import ROUNDING, Hypothesis, Replayed
 from netsim.arrays import Array
 from netsim.mechanisms import Gaussian
 
@@ -85,6 +85,11 @@ class HiddenValues:
         """How many are released at all histories together, by all hypotheses."""
         return sum(one.values.size for one in self.kinds.values())
 
+    def covered(self, hypotheses: Sequence[int]) -> Self:
+        """Of these alone, of each kind the numbers before the first whose noise drowns in the rounding of what it
+        covers."""
+        return replace(self, kinds={kind: one.covered(hypotheses) for kind, one in self.kinds.items()})
+
     @property
     def finite(self) -> bool:
         return all(bool(np.all(np.isfinite(one.values))) for one in self.kinds.values())
@@ -130,6 +135,12 @@ class _Mixture:
         """Of several hypotheses."""
         values, units = (np.concatenate([getattr(one, k) for one in some], axis=1) for k in ("values", "units"))
         return replace(some[0], values=values, units=units)
+
+    def covered(self, hypotheses: Sequence[int]) -> Self:
+        """As `HiddenValues.covered`."""
+        values, units = self.values[:, hypotheses], self.units[:, hypotheses]
+        shown = ~np.logical_or.accumulate(np.any(units < ROUNDING * np.abs(values), axis=(0, 1)))
+        return replace(self, values=values[..., shown], units=units[..., shown])
 
     def costs(self, pairs: NDArray[np.int64], delta: float) -> Array:
         """As `HiddenValues.costs`, where it is of this kind by its chance."""

@@ -10,7 +10,7 @@ a constant: then no gradient differs more for being asked elsewhere.
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -135,14 +135,8 @@ class _Elsewhere:
         hidden = HiddenValues.joined([HiddenValues.of(sample, self.agent, one) for one in self.hypotheses])
         if hidden is None or not hidden.listed:
             return None
-        drowned = np.any(hidden.units < ROUNDING * np.abs(hidden.values), axis=0)  # (hypotheses, numbers)
-        costs = list[float]()
-        for k in range(COPIES):
-            both = [k, COPIES + k]
-            shown = ~np.logical_or.accumulate(np.any(drowned[both], axis=0))
-            one = replace(hidden, values=hidden.values[:, both][..., shown], units=hidden.units[:, both][..., shown])
-            costs.append(float(one.costs(np.array([[0, 1]]), 0.0)[0]) if np.any(shown) else 0.0)
-        return np.array(costs)
+        each = (hidden.covered([k, COPIES + k]) for k in range(COPIES))
+        return np.array([float(one.costs(np.array([[0, 1]]), 0.0)[0]) for one in each])
 
 
 def _more(costs: Array) -> bool:
