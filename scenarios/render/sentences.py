@@ -465,7 +465,7 @@ def not_drawn(name: str, entry: Entry) -> str:
         return ""
     away = ""
     if isinstance(entry, AlgorithmResult):
-        away = f" {elsewhere(entry)} See “The exact ε of every view”."
+        away = f" {elsewhere(entry)} See “The exact ε of every view” on the page of its run."
     return f"{name} is refuted elsewhere, which is not in the figure: that is of the audited agent alone.{away}"
 
 

@@ -246,7 +246,7 @@ def test_sums_over_messages_of_a_pair_are_refuted_and_corrected_ones_are_not(tmp
     (figure,) = (one for one in figures(results) if one.title == "The three epsilons")
     assert figure.caption[0].startswith("Averaging is refuted elsewhere, which is not in the figure: ")
     assert f"agent {v} learns ε = " in figure.caption[0], "what is wrong is not drawn there"
-    assert figure.caption[0].endswith(" See “The exact ε of every view”.")
+    assert figure.caption[0].endswith(" See “The exact ε of every view” on the page of its run.")
     assert len(figure.caption) == 2, "nothing of the claim that holds"
     assert "1 of 2 audited privacy claims does not hold: 1 refuted elsewhere" in text
     assert text.count("refuted elsewhere</span>") == 2, "on its card, and among the words that are explained"
