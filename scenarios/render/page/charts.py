@@ -4,7 +4,7 @@ rebuilt ones side by side, membership with its ROC, hidden gradients."""
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import itemgetter
 from statistics import median
@@ -181,6 +181,13 @@ def _identifiable(bands: Sequence[tuple[str, Series, Leakage.LeakageByQuery]]) -
     return [Chart("How many of them?", drawing, _key(lines), (caption,))]
 
 
+def _carried_on(line: _Line, end: float) -> _Line:
+    """A curve that ends at ∞, to the end of the others: what follows costs no less."""
+    if line.x[-1] == end or not math.isinf(line.y[-1]):
+        return line
+    return replace(line, x=[*line.x, end], y=[*line.y, line.y[-1]], low=[*line.low, line.low[-1]])
+
+
 def _budget(shown: Shown) -> Chart | None:
     """ε spent up to each activation, down to what is proven, against the claim for the whole run."""
     lines: list[_Line] = []
@@ -195,6 +202,8 @@ def _budget(shown: Shown) -> Chart | None:
             units.add(unit(one.entry))
     if not lines:
         return None
+    end = max(one.x[-1] for one in lines)
+    lines = [_carried_on(one, end) for one in lines]
     values = [v for one in lines for v in (*one.y, *one.low, claims[one.label]) if v or not one.y[-1]]
     scale, stated = Scale.over(values), {v for v in claims.values() if not math.isnan(v)}
     with canvas(WIDTH, HEIGHT) as (figure, plot):

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +16,8 @@ import pytest
 from markupsafe import Markup
 
 from scenarios.render import plain_words
-from scenarios.render.page.charts import hidden
-from scenarios.render.page.drawing import Drawing, Scale, picture
+from scenarios.render.page.charts import _carried_on, _Line, hidden
+from scenarios.render.page.drawing import Drawing, Scale, Series, picture
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import _whole_words, render
 from scenarios.render.page.report import page as page_of
@@ -806,3 +807,10 @@ def test_code_in_a_sentence_is_broken_between_words_alone():
 
 def test_a_line_ends_in_no_number():
     assert _whole_words("at ε = 2 × 10⁻³, 2 × 3") == "at ε\u00a0=\u00a02\u00a0×\u00a010⁻³, 2 × 3"
+
+
+def test_a_budget_that_is_infinite_stays_so_to_the_end_of_the_others():
+    line = _Line("bare", Series(0), [1], [math.inf], [math.inf])
+    assert _carried_on(line, 30) == replace(line, x=[1, 30], y=[math.inf] * 2, low=[math.inf] * 2)
+    finite = replace(line, y=[2.0], low=[1.0])
+    assert _carried_on(finite, 30) == finite
