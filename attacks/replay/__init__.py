@@ -31,7 +31,9 @@ from attacks.replay.replayed import (
     Replayed,
     Sending,
     bits,
+    covered,
     deviation,
+    scale_of,
 )
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
@@ -55,7 +57,10 @@ __all__ = [
     "Replayed",
     "Sending",
     "bits",
+    "covered",
+    "deviation",
     "replay",
+    "scale_of",
 ]
 
 ROUNDING = 1e-10

@@ -79,6 +79,18 @@ def deviation(law: _Law) -> float | Array:
             return np.sqrt(law.variance())
 
 
+def scale_of(law: _Law) -> Array:
+    """Parameter of a law (Laplace b, Gaussian σ, a modulus) or its deviation: one, or per coordinate."""
+    named = (getattr(law, name, None) for name in ("scale", "stddev", "modulus"))
+    scale = next((value for value in named if value is not None), deviation(law))
+    return np.asarray(scale, dtype=np.float64)
+
+
+def covered(law: _Law, value: Array) -> Array:
+    """What the law's noise is added to: on a grid, where it rounds first."""
+    return law.rounded(value) if isinstance(law, DiscreteLaplace | DiscreteGaussian) else value
+
+
 @dataclass
 class Release:
     """One `privatize` as this hypothesis explains it: `observed` = `value` + noise, both (replicas, dimension).
@@ -106,11 +118,8 @@ class Release:
 
     @property
     def scale(self) -> Array:
-        """Parameter of the law (Laplace b, Gaussian σ, a modulus) or its deviation: one, or per coordinate."""
-        law = self.noise
-        named = (getattr(law, name, None) for name in ("scale", "stddev", "modulus"))
-        scale = next((value for value in named if value is not None), deviation(law))
-        return np.asarray(scale, dtype=np.float64)
+        """`scale_of` the noise."""
+        return scale_of(self.noise)
 
     @cached_property
     def stddev(self) -> Array:
@@ -119,10 +128,8 @@ class Release:
 
     @property
     def covered(self) -> Array:
-        """Value that the noise is added to: on a grid, where the mechanism rounds first."""
-        mechanism = self.mechanism
-        grid = isinstance(mechanism, DiscreteLaplace | DiscreteGaussian)
-        return mechanism.rounded(self.value) if grid else self.value
+        """Value that the noise is added to."""
+        return covered(self.mechanism, self.value)
 
     def log_density(self) -> Array:
         """log p(observed | hypothesis), (replicas,)."""

@@ -70,7 +70,7 @@ _ROUNDING = 1e-9
 _NOT_AFFINE = re.compile(r"is no affine function of (?:its|the|agent \d+'s) gradients(?:, before any clip of these)?")
 _NOT_BEGUN = "not begun"
 _MOST_HOPS = 12
-"""Amounts by distance that are told apart; there is one bound on those of all pairs that are farther."""
+"""Amounts by distance that are listed; there is one bound on those of all pairs that are farther."""
 _MOST_VIEWS = 6
 """Refuted views that the terminal names."""
 _UNRANKED = "nobody's computing is certainly slower than another's"
@@ -239,7 +239,7 @@ def about(results: Results, entry: AlgorithmResult) -> list[str]:
 def audited(entry: AlgorithmResult) -> list[str]:
     """All that an audit found of an algorithm beside its verdict, the cause of that, and the pair."""
     audit, lines = entry.audit, list[str]()
-    told = isinstance(audit, AuditResult) and audit.verdict == "refuted"  # with the cause
+    said = isinstance(audit, AuditResult) and audit.verdict == "refuted"  # with the cause
     if isinstance(audit, AuditResult):
         lines += filter(None, [measured(audit.reason)])
         lines += ["It rests on:", *(f"• {one}" for one in conditions)] if (conditions := rests_on(audit)) else []
@@ -248,7 +248,7 @@ def audited(entry: AlgorithmResult) -> list[str]:
             how = search.sentence.removeprefix(f"{search.winner.description}: ") if there else search.sentence
             lines.append(f"Search for the pair: {how}.")
         lines += games(audit)
-    return lines + list(filter(None, [over_time(entry.over_time, exceeds=not told)]))
+    return lines + list(filter(None, [over_time(entry.over_time, exceeds=not said)]))
 
 
 def ran(results: Results, entry: AlgorithmResult) -> list[str]:
@@ -279,8 +279,8 @@ def ran(results: Results, entry: AlgorithmResult) -> list[str]:
 
 def seen(entry: AlgorithmResult) -> list[str]:
     """What other listeners learn: exact prices of views, and games from there."""
-    told = bool(elsewhere(entry))  # with the verdict
-    return [*prices(entry.prices, judged=not told), *views(entry.views, findings.exact_loss_refutes(entry))]
+    said = bool(elsewhere(entry))  # with the verdict
+    return [*prices(entry.prices, judged=not said), *views(entry.views, findings.exact_loss_refutes(entry))]
 
 
 def rests_on(audit: AuditResult) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Numbers that one transcript's releases hide under many hypotheses, at each history of an agent's private coins, and
 what pairs of these cost for who does not know the coins.
 
-What is seen is a mixture of laws, one for each history that sends the same messages: others are told apart. Of
+What is seen is a mixture of laws, one for each history that sends the same messages: others are seen apart. Of
 Laplace noise the ratio of two such mixtures is largest where one of its numbers bends, or far out; Gaussian noise is
 seen along the largest difference. Both are of one transcript: that ranks pairs, and proves nothing.
 """

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from attacks.audit.pair import FIRST_CHUNK
-from attacks.replay import deviation
+from attacks.replay import covered, deviation, scale_of
 from netsim.arrays import Array
 from netsim.mechanisms import (
     DiscreteGaussian,
@@ -53,8 +53,8 @@ def elsewhere(simulation: Simulation, noise: OtherNoise) -> Simulation:
 
 # ── at δ = 0: any number ────────────────────────────────────────────────────────────────────────────
 class _Placed(Releasing):
-    """Noise that puts what is released elsewhere, where its law can; one of somebody's `own` in any case, and the
-    name of one that cannot is noted."""
+    """Noise that puts what is released elsewhere, where its law can; of somebody's own law in any case, and of one
+    that cannot the name is noted in `own`."""
 
     def __init__(self, _: np.random.Generator, place: Place, seed: tuple[int, ...], own: set[str]) -> None:
         super().__init__(np.random.default_rng(seed).bit_generator)
@@ -72,9 +72,7 @@ class _Placed(Releasing):
 
 def _with_noise(mechanism: Mechanism, seen: Array, wanted: Array) -> Array:
     """What is wanted, on the mechanism's grid if it has one; what was seen where there is no noise."""
-    if isinstance(mechanism, DiscreteLaplace | DiscreteGaussian):
-        wanted = mechanism.rounded(wanted)
-    return np.where(np.broadcast_to(deviation(mechanism), seen.shape) == 0, seen, wanted)
+    return np.where(np.broadcast_to(deviation(mechanism), seen.shape) == 0, seen, covered(mechanism, wanted))
 
 
 def is_own(mechanism: object) -> bool:
@@ -139,28 +137,17 @@ class _Resized(Releasing):
             return seen
         if is_own(mechanism):  # how long its noise may be is not known
             self._own.add(type(mechanism).__name__)
-        grid = isinstance(mechanism, DiscreteLaplace | DiscreteGaussian)
-        covered = mechanism.rounded(value) if grid else value
-        scale = np.broadcast_to(_scale(mechanism), value.shape)
+        hidden, scale = covered(mechanism, value), np.broadcast_to(scale_of(mechanism), value.shape)
         silent = scale == 0
-        drawn = np.where(silent, 0.0, (seen - covered) / np.where(silent, 1.0, scale))
+        drawn = np.where(silent, 0.0, (seen - hidden) / np.where(silent, 1.0, scale))
         order = 1 if isinstance(mechanism, Laplace | DiscreteLaplace) else 2
         wanted = self._resized(self._made - 1, order, drawn)
         noise = scale * wanted
-        if grid:  # toward 0: that is at least as likely as so long a noise on the line
+        if isinstance(
+            mechanism, DiscreteLaplace | DiscreteGaussian
+        ):  # toward 0: that is at least as likely as so long a noise on the line
             noise = mechanism.step * np.trunc(noise / mechanism.step)
-        return np.where(silent | (wanted == drawn), seen, covered + noise)
-
-
-def _scale(mechanism: Mechanism) -> float | Array:
-    """Parameter of the law, or its deviation."""
-    match mechanism:
-        case Laplace(scale) | DiscreteLaplace(scale):
-            return scale
-        case Gaussian(stddev) | DiscreteGaussian(stddev):
-            return stddev
-        case _:
-            return deviation(mechanism)
+        return np.where(silent | (wanted == drawn), seen, hidden + noise)
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,7 @@ def _places(subject: Subject, claim: Claim, pair: Pair, change: float | None) ->
     are opposite, along the pair, what moves the releases most, all coordinates, and a few. Of a claim of changes by
     so much so far apart, else beyond all bounds, where they have bounds; along the pair as it is and nearer, too."""
     own = subject.simulation.problem.objectives[pair.agent]
-    d, start, of_any = own.dimension, np.zeros((1, own.dimension)), change is None
+    d, start = own.dimension, np.zeros((1, own.dimension))
     records = cast("Sampled", own).records if claim.adjacency.record else 1
     record = differing(pair.hypotheses, records, d) if records > 1 else None
     part = [one if record is None else one.batch([record]) for one in (own, *pair.hypotheses)]
@@ -189,17 +189,16 @@ def _places(subject: Subject, claim: Claim, pair: Pair, change: float | None) ->
     even, coordinates = np.full(d, d**-0.5), np.eye(d)[evenly(d, COORDINATES)]
     if change is None:
         some = ends if pair.any_change and ends else [FAR * records * coordinates[0]]
-        half, norm = max(float(np.linalg.norm(one)) for one in some), "l2"
         found = [size * one for size in (0.0, 1.0, -1.0, NEARER, -NEARER) for one in some]
+        if not bounds_releases(subject.simulation, pair.agent, record):
+            return _distinct(found)
+        half, norm, turned, along = max(float(np.linalg.norm(one)) for one in some), "l2", NEARER, []
     else:
         most, norm = _allowed(subject, claim, change)
-        half = most / 2
+        half, turned, along = most / 2, most / 2 / records, [ends[1] - ends[0]] if ends else []
         found = [0.0 * even]
-    if change is None and not bounds_releases(subject.simulation, pair.agent, record):
-        return _distinct(found)
-    turned = NEARER if of_any else half / records
     steep = steepest(subject.simulation, pair.agent, record, -still / records, turned, norm)
-    ways = [*([ends[1] - ends[0]] if ends and not of_any else []), *steep, even, *coordinates]
+    ways = [*along, *steep, even, *coordinates]
     units = [way / length(way, norm) for way in ways if np.any(way)]
     return _distinct([*found, *(side * half * one for one in units for side in (1.0, -1.0))])
 
@@ -438,7 +437,7 @@ def _dearest(tried: Sequence[tuple[_Pair, float]], places: Sequence[int], most: 
     one record among others at one of these places: any may be where turning them begins. Of these `most`, first one
     of each record and each place."""
     times, found = Counter[Hashable](), list[_Pair]()
-    first, others = list[_Pair](), list[_Pair]()
+    first, others, records, lying = list[_Pair](), list[_Pair](), set[int](), set[int]()
     for one, cost in sorted(tried, key=lambda one: -round(one[1], 9)):
         lie = {*one.others}
         turned = len(lie) > 1 or not lie <= {*places}
@@ -449,7 +448,7 @@ def _dearest(tried: Sequence[tuple[_Pair, float]], places: Sequence[int], most: 
         if turned:
             found.append(one)
             continue
-        new = not (times["record", one.record] and times["place", *lie])
-        times.update([("record", one.record), ("place", *lie)])
-        (first if new else others).append(one)
+        (others if one.record in records and lie <= lying else first).append(one)
+        records.add(one.record)
+        lying |= lie
     return [*found[:BEST], *first, *others[: max(0, most - len(first))]]

@@ -8,34 +8,16 @@ at one size: what lies between two may need data of which one answer is small an
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 
-from attacks.audit.followed.lines import ReadLine
+from attacks.audit.followed.answers import Answers, Place, Reading
 from attacks.replay import Hypothesis
 from netsim.arrays import Array
 from netsim.models.model import Regularizer
-
-Place = tuple[ReadLine, int, str]
-"""A line that asks something of each number, the place in its code, and what it asks."""
-
-
-class Reading(Protocol):
-    """What code does, as far as it counts here (`attacks.audit.followed.reading.Reading`)."""
-
-    @property
-    def asked(self) -> Mapping[Place, set[float]]: ...
-    @property
-    def given(self) -> Sequence[Array]: ...
-    @property
-    def read(self) -> Sequence[ReadLine]: ...
-    @property
-    def failed(self) -> ReadLine | None: ...
-
 
 SIZES = np.geomspace(1e-14, 1.0, 15).tolist()
 """Of answers, by those of a pair."""
@@ -51,9 +33,7 @@ Read = Callable[[Hypothesis], Reading]
 """Replay under a hypothesis."""
 
 
-def answers_nearer(
-    read: Read, ends: tuple[Hypothesis, Hypothesis], alike: Mapping[Place, set[float]]
-) -> list[Mapping[Place, set[float]]] | None:
+def answers_nearer(read: Read, ends: tuple[Hypothesis, Hypothesis], alike: Answers) -> list[Answers] | None:
     """What lines answer at smaller answers of either world; None where code hands anything else to the port there, or
     has several thresholds. `alike`: those with one answer in all transcripts."""
     some = [read(one) for one in ends]
@@ -99,7 +79,7 @@ class _Way:
 
     read: Read
     largest: _Smaller
-    alike: Mapping[Place, set[float]]
+    alike: Answers
     ends: tuple[Sequence[Array], Sequence[Array]]
 
     def walked(self) -> list[Reading] | None:

@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from inspect import currentframe
 from traceback import walk_tb
@@ -20,10 +20,11 @@ from typing import Any, cast
 import numpy as np
 
 from attacks.audit.followed import kinds
+from attacks.audit.followed.answers import SAME, Answers, Place, Reading
 from attacks.audit.followed.arrays import AS_A_FACTOR, AS_A_MASK, LEVEL, SIZE, Followed, arrays_followed
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
 from attacks.audit.followed.lines import ReadLine, asking, line_of, may_be_caught, only_ends_the_run
-from attacks.audit.followed.nearer import Place, answers_nearer
+from attacks.audit.followed.nearer import answers_nearer
 from attacks.audit.followed.operands import kind_of, value_of
 from attacks.audit.followed.path import Step, parts_at, walked
 from attacks.audit.followed.seen_coins import SeenCoins
@@ -54,8 +55,6 @@ NOTHING = 1e-9
 """What a function gives that is less counts as 0: where all of it is, it is a gate that no transcript opened."""
 _NEVER_EXCUSED = "into", "by an error"
 """How it is noted that an array that cannot be followed is written into, and that an error of NumPy's may be seen."""
-_SAME = 1e-6
-"""Relative: what two readings of the same numbers may differ by."""
 _SIZES = 1e-6, 1.0
 """Of random answers, that tell whether records are alike."""
 _NEARBY = 1e-3
@@ -66,53 +65,12 @@ _FAR = 1e6
 """How many times as large what was seen is, or as small, where it weighs what is private."""
 TOSSES = 64
 """Histories at which smaller answers are asked, at most."""
-WORLDS = 0, 1
 _WORK, _LEAST = 2**14, 4
 """Messages that are followed at most at other coins, but for so many draws."""
 _QUERIES = 1024
 """Queries for each message at most: a loop until random answers are small has no end."""
 _MORE = 4
 """Times as many messages as were recorded: where coins fall otherwise, no more are followed."""
-
-
-Answers = Mapping[Place, set[float]]
-
-
-@dataclass
-class Reading:
-    """The lines that `read`, in order; the `messages`, each with its kind and those of its fields; the least and the
-    largest answer to what lines `asked` of each number (0 and 1 of a comparison, and what a function with levels
-    gave), where NumPy goes on with them; and why what is sent is no affine function, if it is none."""
-
-    read: list[ReadLine] = field(default_factory=list[ReadLine])
-    messages: list[tuple[Channel, tuple[tuple[str, What], ...]]] = field(default_factory=list[Any])
-    asked: dict[Place, set[float]] = field(default_factory=dict[Place, set[float]])
-    bent: str | None = None
-    given: list[Array] = field(default_factory=list[Array])
-    """What it handed to the port."""
-    failed: ReadLine | None = None
-    """Where the code failed on followed values."""
-    batches: list[Sequence[int]] = field(default_factory=list[Sequence[int]])
-    """Of its queries that are about some of its records, these."""
-    path: Sequence[Step] = ()
-
-    def same(self, other: "Reading") -> bool:
-        """Whether the code does the same, and hands on the same."""
-        return parts_at(self.path, other.path) is None and self.apart(other) is None
-
-    @property
-    def private(self) -> set[tuple[Channel, str, What]]:
-        """Fields of messages that are made of private answers, and of what kind they are."""
-        known = What.PUBLIC, What.SEEN
-        return {(kind, *field) for kind, fields in self.messages for field in fields if field[1] not in known}
-
-    def apart(self, plain: "Reading") -> ReadLine | None:
-        """What tells followed values from arrays, where `plain` ones were handed to the port otherwise."""
-        pairs = zip(self.given, plain.given, strict=False)
-        same = len(self.given) == len(plain.given) and all(
-            one.shape == other.shape and np.allclose(one, other, _SAME, 0, equal_nan=True) for one, other in pairs
-        )
-        return None if same else ReadLine("", 0, "something that tells a followed value from an array")
 
 
 def reading(recording: Recording, hypothesis: Hypothesis | None = None, releases: Sequence[Array] = ()) -> Reading:
@@ -200,9 +158,9 @@ def read_lines(one: Sample, agent: int, worlds: Worlds) -> tuple[ReadLine, ...]:
             _add_answers(asked, answers)
             if not _alike(asked):
                 break
-    if len(first) == len(WORLDS) and _alike(asked):
-        ends = first[0][1], first[1][1]
-        for answers in _nearer(first[0][0], agent, ends, asked):
+    if first and _alike(asked):
+        (some, zero), (_, other) = first
+        for answers in _nearer(some, agent, (zero, other), asked):
             _add_answers(asked, answers)
     return tuple(sorted(lines | _alike(asked)))
 
@@ -311,7 +269,7 @@ def _by_batches(one: Sample, agent: int) -> Iterator[ReadLine]:
         law[handed] = law.get(handed, 0.0) + math.exp(log_chance)
     for some in laws.values():
         first, *others = [{k: p / math.fsum(law.values()) for k, p in law.items()} for law in some.values()]
-        if any(abs(law.get(k, 0.0) - first.get(k, 0.0)) > _SAME for law in others for k in law.keys() | first.keys()):
+        if any(abs(law.get(k, 0.0) - first.get(k, 0.0)) > SAME for law in others for k in law.keys() | first.keys()):
             yield BY_RECORD
             return
 
