@@ -20,6 +20,14 @@ from netsim.topology import ring
 from tests.worlds import regression_problem, simulated
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """Ctrl-C as a program begins with it, whatever blocks of other tests are still held."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def _stop_twice(program):
     try:
         signal.raise_signal(signal.SIGINT)
@@ -117,14 +125,6 @@ def _spins_on_whatever_comes():
             _spins()
 
 
-@pytest.fixture
-def heard():
-    """Ctrl-C as a program begins with it, whatever blocks of other tests are still held."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @dataclass(frozen=True)
 class NeverWaits(Algorithm):
     """After a first round, which it closes, it is at work without an end; Ctrl-C comes then."""
@@ -140,7 +140,6 @@ class NeverWaits(Algorithm):
             self.work()
 
 
-@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("work", [_spins, _spins_on_whatever_comes, lambda: time.sleep(20)])
 def test_one_is_enough_for_an_agent_that_never_waits_and_what_there_is_is_kept(monkeypatch, work):
     monkeypatch.setattr(interrupts, "_UNHEARD", 0.05)
