@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -21,7 +22,8 @@ from attacks.audit.loss.release_cost import PURE, UNBOUNDED, cost_and_shifts, la
 from attacks.audit.loss.secret_coins import LOOKED_AT, SECRET, losses_of
 from attacks.audit.pair import FIRST_CHUNK, Pair
 from attacks.audit.verdict import exceeds
-from attacks.replay import ROUNDING, Release
+from attacks.replay import ROUNDING, Release, replay
+from attacks.replay.coins import branches
 from netsim.arrays import Array, Mask
 from netsim.claims import Claim
 from netsim.mechanisms import Laplace
@@ -123,9 +125,13 @@ class _Elsewhere:
     @property
     def _hides(self) -> bool:
         """Whether the coins change what is released, or it is not known whether they do."""
-        simulate = worlds(self.simulation, self.agent, self.hypotheses[1], 1)
-        found = losses_of([simulate(0, SECRET + 2 * k) for k in range(LOOKED_AT)], self.agent, *self.hypotheses)
-        return found.secret is None or found.tried > 1 or not np.allclose(found.known, found.secret)
+        simulate, samples = worlds(self.simulation, self.agent, self.hypotheses[1], 1), list[Sample]()
+        for k in range(LOOKED_AT):
+            samples.append(simulate(0, SECRET + 2 * k))
+            if any(branches(partial(replay, samples[-1].view, self.agent, one)) for one in self.hypotheses):
+                return True
+        found = losses_of(samples, self.agent, *self.hypotheses)
+        return found.secret is None or not np.allclose(found.known, found.secret)
 
     def _secret(self, sample: Sample, judged: Sequence[tuple[Release, Release]]) -> Array | None:
         """What the pair costs in each transcript, (replicas,), for who does not know the coins; None where their
