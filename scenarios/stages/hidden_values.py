@@ -33,6 +33,8 @@ OUTSIDE = 40.0
 """Scales beyond the outermost values, where noise of several scales tells most."""
 POINTS, DISTANCES = 128, 2**25
 """Places of what is seen at which a cost is looked at, at most, fewer where much is released."""
+_AT_ONCE = 2**16
+"""Distances that are computed at once, about."""
 MOST = 50.0
 """The largest ε that is looked for."""
 GRID, WIDE = 501, 8.0
@@ -158,8 +160,10 @@ class _Mixture:
         told = np.any((self.values != self.values[:1, :1]) | (self.units != self.units[:1, :1]), axis=(0, 1))
         values, units = self.values[..., told], self.units[..., told]
         heights: Array = self.chances[:, None] - np.sum(np.log(units), axis=-1)
-        apart = (np.sum(np.abs(values - one) / units, axis=-1) for one in _points(values, units))
-        return np.array([special.logsumexp(heights - far, axis=0) for far in apart])
+        points = _points(values, units)[:, None, None]
+        some = np.array_split(points, math.ceil(points.size * values.size / (_AT_ONCE * max(1, values.shape[-1]))))
+        apart = (np.sum(np.abs(values - one) / units, axis=-1) for one in some)
+        return np.concatenate([special.logsumexp(heights - far, axis=1) for far in apart])
 
     def _gaussian(self, zero: int, other: int, delta: float) -> float:
         """Of what is seen along the largest difference."""
