@@ -87,8 +87,8 @@ def _differ(one: Array, other: Array) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class _MadeUp:
-    """All transcripts: `answers` (queries, copies, dimension), `noises` (noises, …), and `views`, which makes another
-    value of each that was observed."""
+    """Some of all transcripts: `answers` (queries, copies, dimension), `noises` (noises, …), and `views`, which makes
+    another value of each that was observed."""
 
     mapper: Mapper
     clips: Clips
@@ -99,13 +99,17 @@ class _MadeUp:
     noises: Array
     views: Callable[[Array], Array]
 
+    @property
+    def copies(self) -> int:
+        return self.answers.shape[1]
+
     def run(self, some: slice, other: bool, given: Array | None = None) -> Pass:
         """A pass of some of them, with these answers; at `other` views, or at what was seen."""
 
         def seen(value: Array) -> Array:
             return self.views(value)[some].copy()
 
-        copies = len(range(drawn(self.mapper))[some])
+        copies = len(range(self.copies)[some])
         return self.mapper.at(given, self.noises[:, some], copies, seen=seen if other else None)
 
     def read(self, some: slice, other: bool, given: Array | None = None) -> _Reading:
@@ -114,7 +118,7 @@ class _MadeUp:
         if found.batches != self.mapper.base.batches:
             raise AttackError("which records are in a batch depends on what it computes with or on what was seen")
         self.mapper.check_alike(found)
-        return _Reading.of(found, len(range(drawn(self.mapper))[some]), self.mapper.shape[1])
+        return _Reading.of(found, len(range(self.copies)[some]), self.mapper.shape[1])
 
     def read_alone(self, copies: Copies, other: bool, given: Array | None = None) -> _Reading:
         """Each copy in a pass of its own."""
@@ -178,10 +182,12 @@ class _MadeUp:
         return moves
 
 
-def moved_elsewhere(mapper: Mapper, clips: Clips, found: Map, noise: Array, steps: Array, alone: Copies) -> Mask:
-    """The code does with answers of all sizes, whatever was seen, what its map says, as far as its noise shows it; in
-    the copies `alone` by itself what it does beside others. Whether each query's point moves there but by its own
-    `steps`, (queries,).
+def moved_elsewhere(
+    mapper: Mapper, clips: Clips, found: Map, noise: Array, steps: Array, part: slice, alone: Copies
+) -> Mask:
+    """The code does with answers of all sizes, whatever was seen, what its map says, as far as its noise shows it: in
+    this `part` of all that is `drawn`, and in the copies `alone` of it by itself what it does beside others. Whether
+    each query's point moves there but by its own `steps`, (queries,).
 
     You get an `AttackError` where it does something else.
     """
@@ -190,10 +196,10 @@ def moved_elsewhere(mapper: Mapper, clips: Clips, found: Map, noise: Array, step
         raise AttackError(
             f"its numbers are up to {show(largest, 2)}: rounding is not small beside noise that is so much less"
         )
-    answers = _answers(mapper, clips)
-    made = _MadeUp(mapper, clips, found, noise, steps, answers, _unseen(mapper, found), _views(mapper))
+    answers, unseen = (one[:, part] for one in (_answers(mapper, clips), _unseen(mapper, found)))
+    made = _MadeUp(mapper, clips, found, noise, steps, answers, unseen, _views(mapper, part))
     moves = np.zeros(len(answers), dtype=bool)
-    extreme = np.arange(drawn(mapper))[EXTREME]
+    extreme = np.arange(made.copies)[EXTREME]
     alone = np.concatenate([alone, extreme[np.linspace(0, len(extreme) - 1, 8).astype(int)[1:-1:2]]])
     for other, some in ((False, alone[::8]), (True, alone)):
         turned = _along(answers, made.run(TURNED, other, answers[:, TURNED]), mapper)
@@ -278,16 +284,19 @@ def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
     return answers
 
 
-def _views(mapper: Mapper) -> Callable[[Array], Array]:
-    """Another value of each that was observed, (copies, dimension): what was seen, at another size; numbers that have
-    nothing to do with it, all of one size, each of its own, some of them 0, or such that grow or shrink; and numbers
-    that are all near each other, by a share of any size. The same value always becomes the same."""
+def _views(mapper: Mapper, part: slice) -> Callable[[Array], Array]:
+    """Another value of each that was observed, (copies of this `part`, dimension): what was seen, at another size;
+    numbers that have nothing to do with it, all of one size, each of its own, some of them 0, or such that grow or
+    shrink; and numbers that are all near each other, by a share of any size. The same value always becomes the same.
+    """
     rng, copies, d = np.random.default_rng(1), drawn(mapper), mapper.shape[1]
     size, kind = _sizes(rng, VIEWS, (copies, 1)), rng.integers(6, size=(copies, 1))
     pitch, phase = 1e3 * rng.standard_normal((copies, 1)), rng.uniform(0, 2 * math.pi, (copies, d))
     share = _sizes(rng, (NEAR**2, 1.0), (copies, 1))
     common = np.where(kind == 5, rng.standard_normal((copies, d)), 0.0)
-    rate, made = rng.uniform(-1, 1, (copies, 1)), dict[bytes, Array]()
+    rate, kind = rng.uniform(-1, 1, (copies, 1)), kind[part]
+    size, pitch, phase, share, common, rate = (one[part] for one in (size, pitch, phase, share, common, rate))
+    made = dict[bytes, Array]()
 
     def made_up(copied: Array) -> Array:
         value = copied[:1]

@@ -223,7 +223,7 @@ class _Door:
 
     @classmethod
     def of(cls, sample: Sample, agent: int, coins: Coins, part: int, parts: int) -> "_Door":
-        """Of its made-up transcripts a few are read by themselves, others in each of `parts`."""
+        """Read at a `part` of all made-up transcripts, of so many `parts`; a few of these by themselves."""
         public = sample.view.public
         if not public.codec.lossless:
             raise AttackError(f"{public.codec} changes what is sent")
@@ -271,8 +271,9 @@ class _Door:
             shared |= moved
         else:
             vectors, rows = _releases(mapper, found, noise)
-        alone = np.random.default_rng([4, *coins.history]).permutation(drawn(mapper))[part::parts][:ALONE]
-        shared |= moved_elsewhere(mapper, clips, found, noise, steps, alone)
+        ends = np.linspace(0, drawn(mapper), parts + 1).astype(int)[part : part + 2].tolist()
+        alone = np.random.default_rng([4, *coins.history]).permutation(ends[1] - ends[0])[:ALONE]
+        shared |= moved_elsewhere(mapper, clips, found, noise, steps, slice(*ends), alone)
         factors = np.array([mapper.base.equations[row].factor for row in rows])
         return cls(
             law,
