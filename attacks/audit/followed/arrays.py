@@ -337,7 +337,7 @@ class Followed(NDArrayOperatorsMixin, Held):
         if named.get("overwrite_input") or len(args) > rules.SORTS.get(function, len(args)):
             self._into(args[0] if args else named["a"], rules.bent(args, named))
         done, left = np.zeros_like if function is np.empty_like else function, operand(args[0] if args else None)
-        found, given = done(*plain_of(args), **plain_of(named)), list(leaves([args, named]))
+        found, given = done(*plain_of(args), **plain_of(named)), leaves([args, named])
         if function in rules.SHAPES:
             return found
         if function in rules.WRITES:
@@ -376,7 +376,7 @@ class Followed(NDArrayOperatorsMixin, Held):
     def _weighed(self, kind: Kind, given: Iterable[Any], *, together: bool = False) -> None:
         """Note where what was seen weighs private numbers, bounds them, or is compared with them: at what is hardly
         ever seen it may do so in any way. `together`: all numbers of an array weigh each other, whatever they are."""
-        some = list(leaves(list(given)))
+        some = leaves(list(given))
         seen = together or any(kind_of(x).what is What.SEEN for x in some)
         if kind.what is What.BENT and seen and any(map(is_private, some)):
             self._noted(AS_A_FACTOR)
@@ -418,7 +418,7 @@ class Followed(NDArrayOperatorsMixin, Held):
 
 def _repeats(value: Any) -> bool:
     """Whether a view has numbers of its memory twice."""
-    return any(step == 0 and many > 1 for step, many in zip(value.strides, value.shape, strict=True))
+    return 0 in value.strides and any(n > 1 for step, n in zip(value.strides, value.shape, strict=True) if step == 0)
 
 
 def _lost(*given: Any) -> None:

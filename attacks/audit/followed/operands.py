@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -11,6 +11,7 @@ import numpy as np
 from attacks.audit.followed import kinds
 from attacks.audit.followed.kinds import PUBLIC, Kind, Operand, What
 
+_LISTS = list, tuple, deque
 asarray = np.asarray
 """Not followed, even while NumPy's makers of arrays are."""
 
@@ -39,7 +40,7 @@ def kind_of(value: Any) -> Kind:
     """Of what kind a value is, or those of a list."""
     if is_followed(value):
         return value._kind
-    if isinstance(value, list | tuple | deque):
+    if isinstance(value, _LISTS):
         return kinds.joined([kind_of(one) for one in cast("Sequence[Any]", value)])
     return PUBLIC
 
@@ -53,7 +54,7 @@ def plain_of(value: Any) -> Any:
     """The same with the numbers of what is followed, within lists and mappings too."""
     if is_followed(value):
         return value._numbers
-    if isinstance(value, list | tuple | deque):
+    if isinstance(value, _LISTS):
         plain = list(map(plain_of, cast("Sequence[Any]", value)))
         return tuple(plain) if isinstance(value, tuple) else plain
     if type(value) is dict:
@@ -103,7 +104,7 @@ def has_numbers(value: Any) -> bool:
     """Whether it is a number, or an array or lists of such: no object that is handed them."""
     if is_followed(value) or isinstance(value, np.ndarray):
         return asarray(value_of(value)).dtype != object
-    if isinstance(value, list | tuple | deque):
+    if isinstance(value, _LISTS):
         return all(map(has_numbers, cast("Sequence[Any]", value)))
     plain = slice | range | bool | int | float | complex | str | np.generic | type | np.dtype
     return value is None or value is Ellipsis or isinstance(value, plain)
@@ -123,11 +124,10 @@ def of_masks(given: Iterable[Any]) -> bool:
     return any(is_followed(one) and one.dtype == bool and kind_of(one).followed for one in leaves(list(given)))
 
 
-def leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, list | tuple | deque):
-        for one in cast("Sequence[Any]", value):
-            yield from leaves(one)
-    elif isinstance(value, dict):
-        yield from leaves(list(cast("Mapping[str, object]", value).values()))
-    else:
-        yield value
+def leaves(value: Any) -> list[Any]:
+    """What is in lists and mappings, within one another too."""
+    if isinstance(value, _LISTS):
+        return [leaf for one in cast("Sequence[Any]", value) for leaf in leaves(one)]
+    if isinstance(value, dict):
+        return leaves(list(cast("Mapping[str, object]", value).values()))
+    return [value]
