@@ -261,6 +261,7 @@ class TestProvenAtRareTosses:
         assert found(Answer(besides), replace(PURE, coins="known")).proven
 
     @pytest.mark.usefixtures("fewer_tosses")
+    @pytest.mark.few("algorithm0-known", "algorithm1-secret", "algorithm2-secret", "algorithm3-known")
     @pytest.mark.parametrize("coins", ["secret", "known"])
     @pytest.mark.parametrize("algorithm", [Flipped(by, sides) for by in ("parity", "interval") for sides in (1, 20)])
     def test_what_hidden_noise_changes_in_steps_is_not_unprotected(self, algorithm, coins):
@@ -309,6 +310,7 @@ class TestProvenAtRareTosses:
                 assert audit.epsilon_exact == np.inf
 
     @pytest.mark.usefixtures("fewer_tosses")
+    @pytest.mark.few("1-known", "2-secret")
     @pytest.mark.parametrize("coins", ["secret", "known"])
     @pytest.mark.parametrize("tosses", [1, 2])
     def test_less_noise_at_a_rare_toss_is_refuted(self, tosses, coins, monkeypatch):

@@ -171,6 +171,7 @@ LOUD = MINE.replace("z = heard", "print('heard', flush=True)\n            z = he
 )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("as_json", [["--json"], []])
 def test_what_own_code_prints_is_on_the_standard_error(as_json, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

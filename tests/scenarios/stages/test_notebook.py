@@ -543,6 +543,7 @@ class Batches(Algorithm):
         node.estimate(g)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "asked", [lambda node: choose(node.coins, range(8)), lambda node: int(8 * node.coins.random())]
 )
