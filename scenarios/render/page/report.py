@@ -268,7 +268,8 @@ def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:
         bare = len(audit.unprotected_fields)
         found["breakdown"] = plural(bare, "unprotected field") if bare else counted
         if audit.search:
-            found["searched"] = f"ε = {show_epsilon(audit.search.winner.epsilon)}, {audit.search.winner.family}"
+            worst, about = audit.search.winner, "≈" if math.isfinite(audit.search.winner.epsilon) else "="
+            found["searched"] = f"ε {about} {show_epsilon(worst.epsilon)} before the audit, {worst.family}"
     if isinstance(seen := entry.views, ViewsResult):
         found["views"] = f"refuted for {len(seen.refuted)} of {plural(len(seen.views), 'view')}"
     if isinstance(costs := entry.prices, ViewPrices):
