@@ -6,7 +6,6 @@ import io
 import json
 import math
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any
@@ -16,8 +15,8 @@ import pytest
 from markupsafe import Markup
 
 from scenarios.render import plain_words
-from scenarios.render.page.charts import _carried_on, _Line, hidden
-from scenarios.render.page.drawing import Drawing, Scale, Series, picture
+from scenarios.render.page.charts import carried_on, hidden
+from scenarios.render.page.drawing import Drawing, Scale, picture
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import _whole_words, render
 from scenarios.render.page.report import page as page_of
@@ -592,7 +591,24 @@ def test_a_cause_is_named_only_where_it_is_one(written, curve, more, named):
     other = results["algorithms"][1]
     text = written(results | {"algorithms": [entry, other]}).text
     assert "Above 1 an estimate is worse than the starting point" in text
-    assert ("of RECAL the noise is larger than the solution" in text) == named
+    assert ("Noise larger than the solution: RECAL." in text) == named
+
+
+@pytest.mark.parametrize(
+    ("names", "listed"),
+    [
+        (["A", "B, noisy", "C"], "all 3 algorithms"), (["A", "B"], "A, B"), (["A, b", "C, d"], "A, b; C, d"),
+        (["A", "B", "C"], "A, B, C"),
+    ],
+)  # fmt: skip
+def test_names_of_several_are_one_list(written, names, listed):
+    results = sample()
+    curve = {"median": [1.0, 3.0, 2.0, 3.0], "count": [1, 2, 3, 4], "low": [1.0] * 4, "high": [1.0] * 4}
+    entries = [copy.deepcopy(results["algorithms"][0]) | {"name": name, "noise": True} for name in names]
+    for one in entries:
+        one["convergence"] |= curve
+    still = [] if listed.startswith("all") else [results["algorithms"][1]]
+    assert f"Noise larger than the solution: {listed}." in written(results | {"algorithms": entries + still}).text
 
 
 def test_nothing_inferred_has_no_median(read):
@@ -810,7 +826,19 @@ def test_a_line_ends_in_no_number():
 
 
 def test_a_budget_that_is_infinite_stays_so_to_the_end_of_the_others():
-    line = _Line("bare", Series(0), [1], [math.inf], [math.inf])
-    assert _carried_on(line, 30) == replace(line, x=[1, 30], y=[math.inf] * 2, low=[math.inf] * 2)
-    finite = replace(line, y=[2.0], low=[1.0])
-    assert _carried_on(finite, 30) == finite
+    assert carried_on(30, [1], [math.inf], [5.0]) == [[1, 30], [math.inf] * 2, [5.0] * 2]
+    assert carried_on(30, [1], [2.0], [1.0]) == [[1], [2.0], [1.0]]
+
+
+COSTS = [{"activation": k, "cost": [0.1, 0.2, 0.3]} for k in (1, 2)]
+
+
+def test_a_figure_alone_in_a_section_has_the_width_of_the_page(written):
+    time = {"unit": "rounds", "vacuous_above": 20, "claimed": {"count": [1, 2], "epsilon": [0.1, 0.2]}}
+    audits = [{"verdict": "consistent", "loss_breakdown": {"activations": one}} for one in ([], COSTS)]
+    entries = [{"name": f"a{k}", "audit": one, "over_time": time} for k, one in enumerate(audits)]
+    text = written({"algorithms": entries}).source
+    beside = [
+        len(re.findall("<figure", one)) for one in re.findall(r'<div class="charts rest">(.*?)</div>', text, re.S)
+    ]
+    assert beside == [2]
