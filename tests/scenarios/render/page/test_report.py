@@ -776,7 +776,7 @@ def test_an_estimate_no_better_than_guessing_is_nothing_learned(written, median,
     given = alone(2)
     given["algorithms"][0]["gradients"] |= {"median": median, "worst": 2 * median, "baseline": baseline}
     text = written(given).text
-    assert ("Nothing learned: estimates of " in text) is nothing
+    assert ("No gradient learned: estimates of " in text) is nothing
     assert (f"estimated from the wire, median relative error {median}" in text) is not nothing
 
 
