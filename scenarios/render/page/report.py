@@ -177,6 +177,27 @@ def _whole_words(page: str) -> Markup:
     return Markup(re.sub(r"(<pre[^>]*>)?<code>([^<]*)</code>", kept, page))
 
 
+def _headed(rows: str, heads: Sequence[str | tuple[str, str]]) -> Markup:
+    """Rows of a table, each cell with the heading of its column, which stands beside it where a row is too narrow for
+    its cells; so does that of a number which names its row."""
+    names = [head if isinstance(head, str) else head[0] for head in heads]
+
+    def row(found: re.Match[str]) -> str:
+        tags = re.findall(r"<t[hd]\b", found[0])
+        place = 0 if len(tags) == len(names) and "<th" not in tags else 1
+
+        def cell(tag: re.Match[str]) -> str:
+            nonlocal place
+            span = int(wide[1]) if (wide := re.search(r'colspan="(\d+)"', tag[0])) else 1
+            place, here = place + span, place
+            return f'{tag[0][:-1]} data-head="{escape(names[here])}">' if span == 1 and here < len(names) else tag[0]
+
+        numbered = re.sub(r'<th scope="row"(?=>[\d.,]+</th>)', rf'\g<0> data-head="{escape(names[0])}"', found[0])
+        return re.sub(r"<td\b[^>]*>", cell, numbered)
+
+    return Markup(re.sub(r"<tr\b.*?</tr>", row, str(rows), flags=re.DOTALL))
+
+
 @cache
 def environment() -> Environment:
     """Templates with the formats and tables that they use; compiled once, a third of a page's time."""
@@ -192,7 +213,7 @@ def environment() -> Environment:
         numbers.exact, numbers.between,
     )  # fmt: skip
     cast("dict[str, object]", found.filters).update({one.__name__: one for one in written})
-    cast("dict[str, object]", found.filters).update(n=count, coded=_coded, whole_words=_whole_words)
+    cast("dict[str, object]", found.filters).update(n=count, coded=_coded, headed=_headed, whole_words=_whole_words)
     modules = attacked, findings, network, numbers, plain_words, plan, sentences
     cast("dict[str, object]", found.globals).update({one.__name__.rpartition(".")[2]: one for one in modules})
     cast("dict[str, object]", found.globals).update(

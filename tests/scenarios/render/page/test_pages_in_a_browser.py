@@ -47,6 +47,18 @@ def pages(pair, study, tmp_path_factory):
     return folder
 
 
+def test_no_table_of_a_run_is_wider_than_a_phone(chromium, pages):
+    """But one whose cells are of several rows, which cannot be a block for each row."""
+    with chromium.open(pages / "report.html", width=390, height=844) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        tables = "[...document.querySelectorAll('.scroll')].filter(e => !e.querySelector('td[rowspan]'))"
+        assert page.evaluate(f"{tables}.length") >= 3
+        wide = f"{tables}.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.getAttribute('aria-label'))"
+        assert page.evaluate(wide) == []
+        beside = "[...document.querySelectorAll('.stacks td')].filter(e => e.dataset.head).length"
+        assert page.evaluate(beside) > 20
+
+
 @pytest.mark.few("dark-report")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -166,8 +178,8 @@ def test_tables_of_a_comparison_stack_on_a_phone(chromium, pages):
 
 
 def test_a_table_that_goes_on_shows_it(chromium, pages):
-    """On a phone the table of evidence is cut at the right, and a shade is there; at its end it is covered."""
-    with chromium.open(pages / "report.html", width=390) as page:
+    """On a small window the table of evidence is cut at the right, and a shade is there; at its end it is covered."""
+    with chromium.open(pages / "report.html", width=760) as page:
         page.evaluate(OPEN_ALL)
         wide = page.evaluate("(e => e.scrollWidth - e.clientWidth)(document.querySelector('#evidence .scroll'))")
         assert wide > 50

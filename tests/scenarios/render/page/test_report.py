@@ -18,7 +18,7 @@ from scenarios.render import plain_words
 from scenarios.render.page.charts import carried_on, hidden
 from scenarios.render.page.drawing import Drawing, Scale, picture
 from scenarios.render.page.epsilons import epsilons
-from scenarios.render.page.report import _whole_words, render
+from scenarios.render.page.report import _headed, _whole_words, render
 from scenarios.render.page.report import page as page_of
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
@@ -819,6 +819,18 @@ def test_code_in_a_sentence_is_broken_between_words_alone():
     text = '<code>netsim witness a-b.json -o a=b</code> <pre tabindex="0"><code>netsim witness c-d</code></pre>'
     words = "netsim witness <span>a-b.json</span> <span>-o</span> a=b"
     assert _whole_words(text) == text.replace("netsim witness a-b.json -o a=b", words)
+
+
+def test_a_cell_has_the_heading_of_its_column():
+    heads = ["Agent", ("What & how", "text"), "Cost"]
+    rows = (
+        '<tr><th scope="row">3</th><td class="text">a</td><td>1</td></tr><tr><td>b</td><td>2</td></tr>'
+        '<tr><th scope="row">all</th><td colspan="2">c</td></tr><tr><td colspan="3">…</td></tr>'
+    )
+    named = rows.replace('"row">3', '"row" data-head="Agent">3')
+    for cell in ('<td class="text"', "<td>b"):
+        named = named.replace(cell, f'{cell.rstrip(">b")} data-head="What &amp; how"{">b" if "b" in cell else ""}')
+    assert _headed(rows, heads) == re.sub(r"<td(?=>\d)", '<td data-head="Cost"', named)
 
 
 def test_a_line_ends_in_no_number():
