@@ -59,7 +59,8 @@ from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, Results
 from scenarios.results.views import ViewPrices, ViewsResult
 
 _MOST = 2
-"""Algorithms in the line of a closed section; of more the first one, which has the strongest finding."""
+"""Algorithms in the line of a closed section; of more the first one, which has the strongest finding. And algorithms,
+at most, whose prices of views stand open after the verdicts."""
 _TRAFFIC = (
     "packets_sent", "packets_delivered", "packets_lost", "bytes_sent", "bytes_delivered", "bytes_lost",
     "bytes_in_flight",
@@ -133,6 +134,8 @@ def _run(results: Results) -> str:
             run_rows=[],
             traffic=_traffic(ordered),
             summaries=_summaries(results, ordered),
+            priced=(priced := [one for one in shown if isinstance(one[0].entry.prices, ViewPrices)]),
+            prices_first=len(priced) <= _MOST,
             **progress(shown, listener(results), apart=True),
             **_shared(results, "verdicts", paper, len(shown)),
         )

@@ -842,6 +842,19 @@ def test_a_budget_that_is_infinite_stays_so_to_the_end_of_the_others():
     assert carried_on(30, [1], [2.0], [1.0]) == [[1], [2.0], [1.0]]
 
 
+@pytest.mark.parametrize("priced", [0, 1, 2, 3])
+def test_prices_of_views_stand_open_after_the_verdicts_where_few_algorithms_have_them(written, priced):
+    """What a scenario asks for beside verdicts is seen without a click, unless it would push all else away."""
+    view = {"name": "door 0", "taps": "the door", "kind": "door", "pair": [0.5, 0.5]}
+    prices = {"views": [view], "conditions": ["noise is Gaussian"], "delta": 1e-5}
+    entries = [{"name": f"a{k}"} | ({"prices": prices} if k < priced else {}) for k in range(3)]
+    text = written({"algorithms": entries}).source
+    assert ("The exact ε of every view" in text) is (priced > 0)
+    assert re.findall(r'<section id="(\w+)"', text)[:2] == ["verdicts", "prices" if priced else "curves"]
+    before, _, _ = text.partition('<section id="prices"')
+    assert (before.count("<details") > before.count("</details")) is (priced == 3)
+
+
 COSTS = [{"activation": k, "cost": [0.1, 0.2, 0.3]} for k in (1, 2)]
 
 
