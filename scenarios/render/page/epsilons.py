@@ -176,7 +176,7 @@ class _Painter:
         at, (top, bottom) = self.scale.at(self.row.claimed), (self.top + 0.5, self.top + 3.5)
         end = self.plot.get_xlim()[1]
         self.plot.fill_betweenx([top, bottom], at, end, color=VERMILLION, alpha=0.1, linewidth=0)
-        self.plot.plot([at, at], [top, bottom], color=INK, linewidth=1.6)
+        self.plot.plot([at, at], [top, bottom], color=INK, linewidth=1.6, zorder=4)  # over arrows to ∞
         self.plot.plot([at], [self.top + 1], marker="D", color=INK, markersize=7.5)
         side = -1 if end - at < 55 * self.pixel else 1
         self._text(at + side * 10 * self.pixel, 1, show_epsilon(self.row.claimed), ha="right" if side < 0 else "left")
@@ -268,12 +268,15 @@ class _Painter:
             ceiling = scale.at(row.ceiling)
             self.plot.plot([at, ceiling], [y, y], color=INK, linewidth=1, alpha=0.4, linestyle=(0, (1, 2)))
             self.plot.plot([ceiling, ceiling], [y - 0.32, y + 0.32], color=INK, linewidth=2.2, alpha=0.5)
-        self._arrow(at, at + 30 * self.pixel, 3, ORANGE)
+        end, claim = at + 30 * self.pixel, scale.at(row.claimed)
+        if at < claim < end:  # nothing beyond the claim is proven
+            end = max(at + 14 * self.pixel, claim - 2 * self.pixel)
+        self._arrow(at, end, 3, ORANGE)
         face = PAPER if row.audited == 0 else ORANGE
         self.plot.plot([at], [y], marker="s", color=ORANGE, markersize=7.5, markerfacecolor=face, mew=1.6)
         text = at_least(row.audited)
         width, gap = _wide_as(text) * self.pixel, 11 * self.pixel
-        beside, claim = [at - gap - width, at + 37 * self.pixel], scale.at(row.claimed)
+        beside = [at - gap - width, at + 37 * self.pixel]
         mark = self._mark(at)[0], at + 30 * self.pixel
         start, clear = self._room([*beside, claim - gap - width, claim + gap], width, mark)
         self._text(start, 3, text, backed=not clear or start != beside[0] or row.audited > row.claimed)

@@ -363,3 +363,18 @@ def test_what_was_audited_is_written_beside_its_mark(claimed, audited, lower, up
         (mark,) = (one for one in axes.lines if one.get_marker() == "s")
         at, box = axes.transData.transform((mark.get_xdata()[0], 0))[0], text.get_window_extent()
         assert max(box.x0 - at, at - box.x1) < 110, text.get_text()
+
+
+@pytest.mark.parametrize("audited", [0.5, 0.85, 0.9, 1.5])
+def test_the_line_of_the_claim_lies_over_arrows_and_none_of_what_is_proven_below_it_crosses_it(audited):
+    interval = {"lower": 0.4, "estimate": 0.5, "upper": math.inf}
+    numbers = {"epsilon_exact": interval, "epsilon_audited": audited, "epsilon_claimed": 1.0}
+    for axes in drawn(numbers):
+        (line,) = (one for one in axes.lines if list(one.get_xdata()) == [0.0, 0.0])
+        arrows = [one for one in axes.texts if getattr(one, "arrow_patch", None)]
+        assert all(line.get_zorder() > one.get_zorder() for one in arrows)
+        (end,) = (one.xy[0] for one in arrows if one.xy[1] == 3)
+        (start,) = (one.xyann[0] for one in arrows if one.xy[1] == 3)
+        assert start == pytest.approx(math.log10(audited))
+        assert end > start
+        assert (end < 0) is (audited < 1)
