@@ -169,14 +169,17 @@ def _coded(text: str) -> Markup:
 
 
 def _whole_words(page: str) -> Markup:
-    """A page on which code within a sentence is broken between its words, where those fit a line, and an ε and its
-    number or a power of ten nowhere: a browser breaks names of files and algorithms at their hyphens, too."""
+    """A page on which code within a sentence is broken between its words, where those fit a line, or after dots of a
+    long name, and an ε and its number, a power of ten or a number and its % nowhere: a browser breaks names of files
+    and algorithms at their hyphens, too."""
 
     def kept(found: re.Match[str]) -> str:
         words = re.sub(r"[^\s-]+-\S+|-\S+", r"<span>\g<0></span>", found[2])
+        words = re.sub(r"\b[a-z_]\w*(\.\w+){2,}", lambda name: name[0].replace(".", ".<wbr>"), words)
         return found[0] if found[1] else f"<code>{words}</code>"
 
     page = re.sub(r"(?<=[εδ]) ([=≥≤]) (?=[\d∞])| (×) (?=10[⁻⁰¹²³⁴-⁹])", "\u00a0\\g<1>\\g<2>\u00a0", page)
+    page = re.sub(r"(?<=\d) %", "\u202f%", page)
     return Markup(re.sub(r"(<pre[^>]*>)?<code>([^<]*)</code>", kept, page))
 
 

@@ -208,7 +208,7 @@ def alone(place: int) -> dict[str, Any]:
 
 
 # ── reading the page ────────────────────────────────────────────────────────────────────────────────────
-VOID = {"meta", "link", "img", "br", "use", "path"}
+VOID = {"wbr", "meta", "link", "img", "br", "use", "path"}
 
 
 class Page(HTMLParser):
@@ -834,7 +834,12 @@ def test_a_cell_has_the_heading_of_its_column():
 
 
 def test_a_line_ends_in_no_number():
-    assert _whole_words("at ε = 2 × 10⁻³, 2 × 3") == "at ε\u00a0=\u00a02\u00a0×\u00a010⁻³, 2 × 3"
+    assert _whole_words("at ε = 2 × 10⁻³, 2 × 3, 5 % of") == "at ε\u00a0=\u00a02\u00a0×\u00a010⁻³, 2 × 3, 5\u202f% of"
+
+
+def test_a_long_name_is_broken_after_its_dots():
+    found = _whole_words("<code>attacks.closed_form.recal</code> <code>a.json 0.5.1</code>")
+    assert found == "<code>attacks.<wbr>closed_form.<wbr>recal</code> <code>a.json 0.5.1</code>"
 
 
 def test_a_budget_that_is_infinite_stays_so_to_the_end_of_the_others():
