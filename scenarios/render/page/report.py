@@ -178,7 +178,7 @@ def _whole_words(page: str) -> Markup:
         words = re.sub(r"\b[a-z_]\w*(\.\w+){2,}", lambda name: name[0].replace(".", ".<wbr>"), words)
         return found[0] if found[1] else f"<code>{words}</code>"
 
-    page = re.sub(r"(?<=[εδ]) ([=≥≤]) (?=[\d∞])| (×) (?=10[⁻⁰¹²³⁴-⁹])", "\u00a0\\g<1>\\g<2>\u00a0", page)
+    page = re.sub(r"(?<=\w) ([=≥≤]) (?=[\d∞])| (×) (?=10[⁻⁰¹²³⁴-⁹])", "\u00a0\\g<1>\\g<2>\u00a0", page)
     page = re.sub(r"(?<=\d) %", "\u202f%", page)
     return Markup(re.sub(r"(<pre[^>]*>)?<code>([^<]*)</code>", kept, page))
 

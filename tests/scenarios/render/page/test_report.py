@@ -23,7 +23,7 @@ from scenarios.render.page.report import page as page_of
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import deadline_note
-from scenarios.results.numbers import count, exact, fixed, show
+from scenarios.results.numbers import count, exact, fixed, plural, show
 from scenarios.results.tree import AlgorithmResult
 from tests.scenarios.filled import SCENARIO, filled, tree
 
@@ -834,7 +834,16 @@ def test_a_cell_has_the_heading_of_its_column():
 
 
 def test_a_line_ends_in_no_number():
-    assert _whole_words("at ε = 2 × 10⁻³, 2 × 3, 5 % of") == "at ε\u00a0=\u00a02\u00a0×\u00a010⁻³, 2 × 3, 5\u202f% of"
+    assert _whole_words("b_1 = 2 × 10⁻³, 2 × 3, 5 % of") == "b_1\u00a0=\u00a02\u00a0×\u00a010⁻³, 2 × 3, 5\u202f% of"
+
+
+@pytest.mark.parametrize("transcripts", [1, 20])
+def test_which_transcript_an_image_is_rebuilt_from_is_said(written, transcripts):
+    given = alone(2)
+    given["algorithms"][0]["images"]["transcripts"] = transcripts
+    text = written(given).text
+    assert f"estimates of the gradients in {plural(transcripts, 'transcript')}" in text
+    assert ("the image is rebuilt from the first; skill and label are of all of them" in text) is (transcripts > 1)
 
 
 def test_a_long_name_is_broken_after_its_dots():
