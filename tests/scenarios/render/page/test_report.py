@@ -289,7 +289,7 @@ def test_the_page_is_whole_labelled_and_needs_nothing_but_itself(read):
     assert page.unlabelled == []
     for words in (
         "DP-RECAL, Theorem 4", "one record of one agent replaced", "netsim run eaves", "1,233,408",
-        "sent_state: no inversion is known", "some choose the thresholds, the others are the trials",
+        "sent_state: no inversion is known", "some choose the thresholds, the others are guessed",
     ):  # fmt: skip
         assert words in page.text
     assert len(page.ids) == len(set(page.ids))
