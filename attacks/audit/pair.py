@@ -251,12 +251,21 @@ class _Ranked:
 
 @dataclass(frozen=True)
 class _Family:
-    """Number of candidates of a family that were tried, and the best of them."""
+    """Number of candidates of a family that were tried, and the worst of them."""
 
     name: str
     tried: int
-    best: str
-    epsilon: float
+    worst: _Ranked
+
+    @property
+    def best(self) -> str:
+        """The worst one in words."""
+        return self.worst.candidate.description
+
+    @property
+    def epsilon(self) -> float:
+        """The ε estimated for it."""
+        return self.worst.epsilon
 
 
 @dataclass(frozen=True)
@@ -277,7 +286,8 @@ class Searched:
         what = f"{self.winner.candidate.description}: "
         if math.isinf(self.winner.epsilon):
             return f"{what}found after {self.tried:,} tried; nothing can cost more"
-        return f"{what}the costliest of {self.tried:,} that were tried, on {self.transcripts:,} other transcripts"
+        where = f"on {self.transcripts:,} transcripts that the audit does not use"
+        return f"{what}the costliest of {self.tried:,} that were tried, {where}"
 
 
 def search(
@@ -319,8 +329,12 @@ def worst(found: Sequence[Searched]) -> tuple[int, Searched]:
         at = k if one.winner.beats(found[at].winner) else at
         for family in one.families:
             families.setdefault(family.name, []).append(family)
-    best = {name: max(parts, key=lambda part: part.epsilon) for name, parts in families.items()}
-    together = tuple(replace(best[name], tried=sum(one.tried for one in parts)) for name, parts in families.items())
+    winner = found[at].winner
+    worst_of = {name: _best([part.worst for part in parts]) or winner for name, parts in families.items()}
+    worst_of[winner.candidate.family] = winner  # of some that cost the same it is the one that is audited
+    together = tuple(
+        _Family(name, sum(one.tried for one in parts), worst_of[name]) for name, parts in families.items()
+    )
     tried, budget = sum(one.tried for one in found), sum(one.budget for one in found)
     return at, replace(found[at], families=together, tried=tried, budget=budget)
 
@@ -434,7 +448,7 @@ class _Trials:
         for one in self._ranked:
             by_family.setdefault(one.candidate.family, []).append(one)
         families = tuple(
-            _Family(name, len(ranked), best.candidate.description, best.epsilon)
+            _Family(name, len(ranked), best)
             for name, ranked in by_family.items()
             if (best := _best(ranked)) is not None
         )

@@ -128,7 +128,7 @@ class Decor(InRounds):
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         failed = unmet(
-            (self.clip is not None, "no clipping: the gradient has no bound that holds for every objective"),
+            (self.clip is not None, "no clipping: the algorithm itself bounds no gradient"),
             (self.stddev > 0, "σ = 0: the sum of all releases has no noise"),
             (0 < delta < 1, "δ = 0: Gaussian noise has no pure ε"),
             (setting.topology is not None, "no graph"),

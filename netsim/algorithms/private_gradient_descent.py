@@ -130,7 +130,7 @@ class PrivateGradientDescent(InRounds):
             change = adjacency.in_norm("l1", setting.dimension) if pure else adjacency.gradient_change
         silent = silent_release(self.scale, range(1, self.rounds))
         failed = unmet(
-            (math.isfinite(change), "no clipping: the gradient has no bound that holds for every objective"),
+            (math.isfinite(change), "no clipping: the algorithm itself bounds no gradient"),
             (silent < 0, f"b_{silent} = 0: round {silent} has no noise"),
             (pure or 0 < delta < 1, f"δ = {delta:g} is not in (0, 1)"),
         )

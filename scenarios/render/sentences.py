@@ -516,7 +516,7 @@ def gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
     middle = found.median
     if middle is not None and middle >= min(1.0, found.baseline if found.baseline is not None else 1.0):
         return [
-            f"Nothing learned: estimates of {count} {source} are no better than guessing, median relative error "
+            f"No gradient learned: estimates of {count} {source} are no better than guessing, median relative error "
             f"{show(found.median)} ({public})."
         ]
     # Where most estimates are the gradient itself, and some are not, the median alone would hide these.
@@ -538,7 +538,14 @@ def images(found: ImageResult | Refused | None, agents: int) -> list[str]:
         return [f"{rebuilt} of {len(skills)} training images rebuilt{f' ({others})' if rest > 0 else ''}."]
     best = max(skills)
     by = f" by more than {percent(best)}" if best > 0.001 else ""
-    return [f"No training image rebuilt: none is better than the prior's guess{by}."]
+    if found.labels is None:
+        return [f"No training image rebuilt: none is better than the prior's guess{by}."]
+    right, constant = map(percent, found.labels)
+    if found.labels_found:
+        labels = f"But labels are found: {right} of the time, {constant} by who always says the same one."
+        return [f"No training image rebuilt: none is better than the prior's guess{by}. {labels}"]
+    labels = f"labels are right {right} of the time, {constant} for who always says the same one"
+    return [f"No training image rebuilt and no label found: none is better than the prior's guess{by}; {labels}."]
 
 
 def traffic(found: Traffic | None) -> list[str]:

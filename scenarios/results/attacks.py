@@ -1,5 +1,8 @@
 """Findings of attacks: gradients, leakage, images and records, membership and property games."""
 
+import math
+from collections import Counter
+from statistics import fmean
 from typing import Literal
 
 from scenarios.results.base import Counts, LeftOut, Numbers, Rate, Refused, Result, Rows, Table
@@ -91,7 +94,7 @@ class ImageResult(Result):
         original: Numbers
         """Its image."""
         rebuilt: Numbers
-        """The image as rebuilt."""
+        """The image as rebuilt from the first transcript."""
         guess: Numbers
         """The prior's guess: mean of the public images of its class."""
         mse: float
@@ -115,6 +118,24 @@ class ImageResult(Result):
     """How it was done, in a sentence."""
     agents: tuple[ImageOfAgent, ...]
     """Each agent's image."""
+    transcripts: int = 1
+    """Transcripts that each image was rebuilt from; skill and labels are of all of them."""
+
+    @property
+    def labels(self) -> tuple[float, float] | None:
+        """How often a label is found, over all agents and transcripts, and how often by who always says the label of
+        most agents; None where no label was looked for, or all agents have the same one."""
+        kinds = Counter(one.guess for one in self.agents)  # the prior's guess is that of a label
+        right = [one.label_correct for one in self.agents if not math.isnan(one.label_correct)]
+        return (fmean(right), max(kinds.values()) / kinds.total()) if right and len(kinds) > 1 else None
+
+    @property
+    def labels_found(self) -> bool:
+        """Whether labels are found more often than by who always says the same one, by two standard errors."""
+        if self.labels is None:
+            return False
+        right, constant = self.labels
+        return right > constant + 2 * math.sqrt(constant * (1 - constant) / (self.transcripts * len(self.agents)))
 
 
 class Success(Result):

@@ -531,7 +531,8 @@ class AuditResult(_Repeated, Shown):
         """The adjacency that was audited, with the size of its change where its words have none."""
         size = self.claim.gradient_change
         stated = " moved by " in self.claim.adjacency or not math.isfinite(size)
-        return self.claim.adjacency + ("" if stated else f" (a gradient by {show(size)} at most, in ℓ2)")
+        by = "" if stated else f" (a gradient by {show(size)} at most, in ℓ2, as data are bounded)"
+        return f"{self.claim.adjacency}{by}"
 
     def facts(self) -> dict[str, object]:
         claimed = show_epsilon(self.epsilon_claimed)

@@ -30,7 +30,6 @@ NOTES = (
     "convergence and the audit all records are split among the agents.",
     "The prior's guess is the mean of the images that no agent holds, of the right class: the rebuilt image has "
     "to beat a guesser who is given the label.",
-    "ε_exact and the games are for one adjacent pair: a worse pair may exist, so 'consistent' is no proof.",
     "NumPy's Laplace and Gaussian samplers are models for experiments, not deployable mechanisms.",
 )
 REBUILT_NOTE = (

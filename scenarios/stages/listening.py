@@ -134,6 +134,7 @@ def rebuild_images(experiment: Experiment, run: Run) -> Images:
         range=dataset.value_range or (0.0, 1.0),
         exact=all(e.stddev == 0 for e in estimates),
         note="each agent holds one image",
+        transcripts=view.replicas,
         agents=tuple(
             taken(
                 ImageResult.ImageOfAgent,

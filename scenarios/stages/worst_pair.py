@@ -40,6 +40,7 @@ from netsim.claims import BY_HAND, Adjacency, Claim, Norm
 from netsim.errors import NetsimError, ScenarioError, StalledError
 from netsim.problems import Bent, Objective, Sampled, Tilted
 from netsim.randomness import Streams
+from netsim.shown import show
 from netsim.simulation import Simulation
 from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject
@@ -137,10 +138,13 @@ def pair_for(
     chosen = Pair(best.agent, (best.true, winner.candidate.hypothesis), description, any_change=of_any)
     shown = taken(PairSearch.WorstPair, winner.candidate, epsilon=winner.epsilon, any_change=of_any)
     used = _used(subject, claim, chosen, best.points) if best.saturated is None else best.saturated
+    sentence = together.sentence
     if claim.delta == 0 and (stated := _aimed(subject, pair)) > _aimed(subject, chosen):
         # where no cost of a release is known, few losses rank candidates badly; aimed noise costs nothing to validity
         chosen, used = pair, _used(subject, claim, pair, found[0].points)
         shown = PairSearch.WorstPair(family="as stated", description=pair.description, epsilon=stated)
+        aimed = f"under noise that is aimed at the other world its ε is {show(stated)}"
+        sentence = f"{pair.description}: {aimed}, above that of the costliest of {together.tried:,} that were tried"
     agents = f"at agent{'s' if len(free) > 1 else ''} {', '.join(map(str, free))}" if free else ""
     doubt = _doubt(shown, unbounded, agents or unheld, found[0].batched, claim.adjacency.gradient_change)
     if doubt is None and of_any and any(one.entangled for one in found):
@@ -152,6 +156,7 @@ def pair_for(
     return replace(chosen, change_used=used, doubt=doubt), taken(
         PairSearch,
         together,
+        sentence=sentence,
         candidates=together.tried,
         winner=shown,
         families=tuple(taken(PairSearch.PairFamily, one, candidates=one.tried) for one in together.families),

@@ -367,7 +367,7 @@ class Leaks:
         sentence = (
             f"without noise in a coordinate where the two worlds differ (by up to {show(np.max(difference), 2)})"
         )
-        why = f"the release has no noise in a coordinate, and the two worlds differ there by up to {show(size, 2)}"
+        why = "the release has no noise in a coordinate in which the two worlds differ"
         self._note_release(a, sentence, "bare release", seen, differs, size, why)
 
     def impossible(self, a: Release, b: Release, missing: Mask) -> None:
@@ -470,19 +470,19 @@ class Leaks:
 
 
 def _why(comparison: Comparison, own: Answer | None) -> str:
-    """Reason in a line, with the multiple of the last answer where the difference is one."""
-    other = comparison.answer
-    size = f"the two worlds differ by up to {show(comparison.difference, 2)}"
+    """Reason in a line, with the multiple of the last answer where the difference is one. By how much the worlds
+    differ is not in it: that is of all messages of the field, and the reason of one."""
+    other, bare = comparison.answer, "no noise protects it"
     if own is None or other is None or own.kind != other.kind or own.value.shape != comparison.observed.shape:
-        return f"no noise protects it: {size}"
+        return bare
     difference, here, there = comparison.observed - comparison.predicted, own.value, other.value
     answer = "proximal point" if own.kind == "proximal" else own.kind
-    carries = f"no noise protects it: it carries the agent's own {answer}; {size}"
+    carries = f"{bare}: it carries the agent's own {answer}"
     if (factor := _multiple(difference, here - there)) is not None:
-        return f"{carries}, {show(factor, 4)} times the difference of the {answer}s"
+        return f"{carries}; the two worlds differ by {show(factor, 4)} times the difference of the {answer}s"
     if combined(difference, here, there):
-        return f"{carries}, by multiples of the {answer}s that change with the transcript, as clipping makes them"
-    return f"no noise protects it: {size}, and by more than a multiple of the agent's last {answer}"
+        return f"{carries}, by multiples that change with the transcript, as clipping makes them"
+    return f"{bare}: the two worlds differ by more than a multiple of the agent's last {answer}"
 
 
 def _multiple(difference: Array, answer: Array) -> float | None:

@@ -4,7 +4,7 @@ rebuilt ones side by side, membership with its ROC, hidden gradients."""
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
 from statistics import median
@@ -108,16 +108,26 @@ def _convergence(shown: Shown) -> Chart | None:
     if not lines:
         return None
     unit = " or ".join(sorted(units))
-    drowned = " and of ".join(one.entry.name for one, _ in shown if findings.drowned(one.entry))
-    diverged = " and ".join(one.entry.name for one, _ in shown if findings.diverged(one.entry))
+    drowned, diverged = (
+        _together([one.entry.name for one, _ in shown if found(one.entry)], len(lines))
+        for found in (findings.drowned, findings.diverged)
+    )
     caption = (
         "Relative error of the agents' estimates; line: median over replicas, band: 5 % to 95 %. Above 1 an estimate "
-        "is worse than the starting point"
-        + (f"; of {drowned} the noise is larger than the solution" if drowned else "")
-        + (f"; {diverged} diverged" if diverged else "") + "."
-    )  # fmt: skip
+        "is worse than the starting point."
+        + (f" Noise larger than the solution: {drowned}." if drowned else "")
+        + (f" Diverged: {diverged}." if diverged else "")
+    )
     words = f"Relative error by {unit}. At the end, {'; '.join(finals)}."
     return _chart("Does it converge?", "convergence", lines, unit, "relative error", words, caption)
+
+
+def _together(names: Sequence[str], every: int) -> str:
+    """Names of algorithms as one list, or all of them without their names; where a name has a comma of its own,
+    semicolons stand between them."""
+    if len(names) > 2 and len(names) == every:
+        return f"all {every} algorithms"
+    return ("; " if any("," in name for name in names) else ", ").join(names)
 
 
 def _leakage(shown: Shown, listener: str) -> list[Chart]:
@@ -181,18 +191,20 @@ def _identifiable(bands: Sequence[tuple[str, Series, Leakage.LeakageByQuery]]) -
     return [Chart("How many of them?", drawing, _key(lines), (caption,))]
 
 
-def _carried_on(line: _Line, end: float) -> _Line:
-    """A curve that ends at ∞, to the end of the others: what follows costs no less."""
-    if line.x[-1] == end or not math.isinf(line.y[-1]):
-        return line
-    return replace(line, x=[*line.x, end], y=[*line.y, line.y[-1]], low=[*line.low, line.low[-1]])
+def carried_on(end: float, x: Sequence[float], *rows: Sequence[float]) -> list[Sequence[float]]:
+    """Places and rows of a curve: where the first row ends at ∞ before the `end` it goes on to there, for what
+    follows costs no less."""
+    if x[-1] >= end or not math.isinf(rows[0][-1]):
+        return [x, *rows]
+    return [[*x, end], *([*row, row[-1]] for row in rows)]
 
 
 def _budget(shown: Shown) -> Chart | None:
-    """ε spent up to each activation, down to what is proven, against the claim for the whole run."""
+    """ε spent up to each activation, down to what is proven, against the claim for the whole run; None where no curve
+    has more than a point."""
     lines: list[_Line] = []
     claims: dict[str, float] = {}
-    units = set[str]()
+    units, end = set[str](), 0.0
     for one, look in shown:
         if isinstance(audit := one.entry.audit, AuditResult) and audit.growth:
             levels = {level.activation: level for level in audit.growth}
@@ -200,10 +212,10 @@ def _budget(shown: Shown) -> Chart | None:
             lines.append(_Line(one.entry.name, look, *map(_every, rows)))
             claims[one.entry.name] = known(audit.epsilon_claimed)
             units.add(unit(one.entry))
-    if not lines:
+            end = max(end, audit.activations, *levels)
+    lines = [_Line(one.label, one.look, *carried_on(end, one.x, one.y, one.low)) for one in lines]
+    if not any(len(one.x) > 1 for one in lines):
         return None
-    end = max(one.x[-1] for one in lines)
-    lines = [_carried_on(one, end) for one in lines]
     values = [v for one in lines for v in (*one.y, *one.low, claims[one.label]) if v or not one.y[-1]]
     scale, stated = Scale.over(values), {v for v in claims.values() if not math.isnan(v)}
     with canvas(WIDTH, HEIGHT) as (figure, plot):

@@ -200,7 +200,8 @@ def _adapt(text: str, prefix: str, label: str) -> str:
     def shorten(tag: re.Match[str]) -> str:
         """A tag with all coordinates to a tenth of a pixel, its path in steps; text between tags stays as it is."""
         steps = re.sub(r' d="([^"]*)"', lambda path: f' d="{_steps(path[1])}"', tag[0])
-        return re.sub(r"(?<=[\s\"(MLCQ,-])(\d+\.\d)\d+(?![\de])", r"\1", steps)
+        number = r"opacity: [\d.]+|(?<=[\s\"(MLCQ,-])(\d+\.\d)\d+(?![\de])"  # how opaque it is stays as it is
+        return re.sub(number, lambda one: one[1] or one[0], steps)
 
     box = cast("re.Match[str]", re.search(r'viewBox="[^"]*"', text)).group()
     head = (

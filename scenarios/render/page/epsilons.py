@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from netsim.arrays import Array
 from netsim.errors import a_or_an
-from scenarios.render.page.charts import HEIGHT, WIDTH, whole
+from scenarios.render.page.charts import HEIGHT, WIDTH, carried_on, whole
 from scenarios.render.page.drawing import (
     BLUE,
     INK,
@@ -175,7 +176,7 @@ class _Painter:
         at, (top, bottom) = self.scale.at(self.row.claimed), (self.top + 0.5, self.top + 3.5)
         end = self.plot.get_xlim()[1]
         self.plot.fill_betweenx([top, bottom], at, end, color=VERMILLION, alpha=0.1, linewidth=0)
-        self.plot.plot([at, at], [top, bottom], color=INK, linewidth=1.6)
+        self.plot.plot([at, at], [top, bottom], color=INK, linewidth=1.6, zorder=4)  # over arrows to ∞
         self.plot.plot([at], [self.top + 1], marker="D", color=INK, markersize=7.5)
         side = -1 if end - at < 55 * self.pixel else 1
         self._text(at + side * 10 * self.pixel, 1, show_epsilon(self.row.claimed), ha="right" if side < 0 else "left")
@@ -267,12 +268,15 @@ class _Painter:
             ceiling = scale.at(row.ceiling)
             self.plot.plot([at, ceiling], [y, y], color=INK, linewidth=1, alpha=0.4, linestyle=(0, (1, 2)))
             self.plot.plot([ceiling, ceiling], [y - 0.32, y + 0.32], color=INK, linewidth=2.2, alpha=0.5)
-        self._arrow(at, at + 30 * self.pixel, 3, ORANGE)
+        end, claim = at + 30 * self.pixel, scale.at(row.claimed)
+        if at < claim < end:  # nothing beyond the claim is proven
+            end = max(at + 14 * self.pixel, claim - 2 * self.pixel)
+        self._arrow(at, end, 3, ORANGE)
         face = PAPER if row.audited == 0 else ORANGE
         self.plot.plot([at], [y], marker="s", color=ORANGE, markersize=7.5, markerfacecolor=face, mew=1.6)
         text = at_least(row.audited)
         width, gap = _wide_as(text) * self.pixel, 11 * self.pixel
-        beside, claim = [at - gap - width, at + 37 * self.pixel], scale.at(row.claimed)
+        beside = [at - gap - width, at + 37 * self.pixel]
         mark = self._mark(at)[0], at + 30 * self.pixel
         start, clear = self._room([*beside, claim - gap - width, claim + gap], width, mark)
         self._text(start, 3, text, backed=not clear or start != beside[0] or row.audited > row.claimed)
@@ -362,73 +366,109 @@ def _over_time(time: OverTime, name: str) -> Chart | None:
 
     None where no curve has more than a point.
     """
-    if max(len(time.claimed.count), len(time.exact.count)) < 2:
+    claimed = [(k, v) for k, v in zip(time.claimed.count, all_known(time.claimed.epsilon), strict=True) if v == v]
+    exact: list[Sequence[float]] = [time.exact.count, time.exact.estimate, time.exact.lower]
+    if time.exact.count:
+        exact = carried_on(max((time.exact.count[-1], *time.claimed.count)), *exact)
+    if max(len(claimed), len(exact[0])) < 2:
         return None
-    claimed, at = all_known(time.claimed.epsilon), time.exact.count
-    lines = claimed, time.exact.estimate, time.audited.epsilon
-    scale = Scale.over([v for values in (*lines, time.exact.lower) for v in values])
     with canvas(WIDTH, HEIGHT) as (figure, plot):
-        scale.set_up(plot)
-        bottom, top = plot.get_ylim()
-        level = scale.at(time.vacuous_above)
-        level = max(bottom, min(level, scale.high) if scale.has_infinity else level)
-        if level < top:
-            plot.axhspan(level, top, color=INK, alpha=0.09, linewidth=0)
-            style: Style = {"ha": "right", "va": "bottom", "fontsize": 10, "style": "italic"}
-            words = f"ε > {show(time.vacuous_above)}: vacuous"
-            plot.text(0.99, level, words, transform=plot.get_yaxis_transform(), **style)
-        low, high = ([scale.at(v) for v in row] for row in (time.exact.lower, time.exact.estimate))
-        plot.fill_between(at, low, high, color=BLUE, alpha=0.2, linewidth=0)
-        plot.plot(time.claimed.count, [scale.at(v) for v in claimed], **_CLAIMED)
-        plot.plot(at, high, markevery=max(1, len(at) // 12), **_EXACT)
-        plot.plot(time.audited.count, [scale.at(v) for v in time.audited.epsilon], **_AUDITED)
-        if time.exceeds_from is not None and time.exceeds is not None:
-            plot.axvline(time.exceeds_from, color=VERMILLION, linewidth=1, alpha=0.7)
-            plot.plot([time.exceeds_from], [scale.at(time.exceeds.exact)], markeredgewidth=0, **_EXCEEDED)
-        if time.undefined_from is not None:
-            plot.axvline(time.undefined_from, color=INK, linewidth=1, alpha=0.5, linestyle=(0, (2, 2)))
-        whole(plot)
+        _curves(plot, time, claimed, exact)
         plot.set_xlabel("rounds" if time.unit == "rounds" else "activations of one agent (PLF)")
         plot.set_ylabel("ε by then")
-        last = "; ".join(
-            f"{what} {show(values[-1]) if values else MISSING}"
-            for what, values in zip(("claimed", "exact", "audited at least"), lines, strict=True)
-        )
+        whole(plot)
+        ends = [show(values[-1]) if values else MISSING for values in (all_known(time.claimed.epsilon), exact[1])]
+        ends.append(show(time.audited.epsilon[-1]) if time.audited.epsilon else MISSING)
+        last = f"claimed {ends[0]}; exact {ends[1]}; audited at least {ends[2]}"
         drawing = Drawing(name, f"The three epsilons by {time.unit}. At the end: {last}.", figure)
     caption = (
         *_notes(time),
         "The claim by then is the formula of a run that ends there. Each point holds by itself at the audit's "
         "confidence, not all of them together.",
     )
-    key = _TIME_KEY if time.exceeds is not None else _TIME_KEY[:-1]
+    occurs = claimed, exact[0], time.audited.count, time.exceeds
+    key = tuple(entry for entry, there in zip(_TIME_KEY, occurs, strict=True) if there)
     return Chart("The three epsilons over time", drawing, key, caption)
 
 
+def _curves(
+    plot: Any, time: OverTime, claimed: Sequence[tuple[int, float]], exact: Sequence[Sequence[float]]
+) -> None:
+    """Draw (activation, ε claimed), `exact`, which are its activations, estimates and lower ends, and ε audited."""
+    at, *ends = exact
+    stated, audited = [v for _, v in claimed], time.audited.epsilon
+    scale = Scale.over([v for values in (stated, audited, *ends) for v in values])
+    scale.set_up(plot)
+    high, low = ([scale.at(v) for v in row] for row in ends)
+    plot.fill_between(at, low, high, color=BLUE, alpha=0.2, linewidth=0)
+    plot.plot([k for k, _ in claimed], [scale.at(v) for v in stated], **_CLAIMED)
+    plot.plot(at, high, markevery=max(1, len(at) // 12), **_EXACT)
+    plot.plot(time.audited.count, [scale.at(v) for v in audited], **_AUDITED)
+    _vacuous(plot, scale, time.vacuous_above)
+    if time.exceeds_from is not None and time.exceeds is not None:
+        plot.axvline(time.exceeds_from, color=VERMILLION, linewidth=1, alpha=0.7)
+        plot.plot([time.exceeds_from], [scale.at(time.exceeds.exact)], markeredgewidth=0, **_EXCEEDED)
+    if time.undefined_from is not None:
+        plot.axvline(time.undefined_from, color=INK, linewidth=1, alpha=0.5, linestyle=(0, (2, 2)))
+
+
+def _vacuous(plot: Any, scale: Scale, above: float) -> None:
+    """The region of a plot where ε means nothing, and its name where no curve crosses that."""
+    bottom, top = cast("tuple[float, float]", plot.get_ylim())
+    level = scale.at(above)
+    level = max(bottom, min(level, scale.high) if scale.has_infinity else level)
+    if level >= top:
+        return
+    plot.axhspan(level, top, color=INK, alpha=0.09, linewidth=0)
+    words, (left, right) = f"ε > {show(above)}: vacuous", cast("tuple[float, float]", plot.get_xlim())
+    wide, high = 1.1 * _wide_as(words) / WIDTH * (right - left), 18 / HEIGHT * (top - bottom)  # room of a marker, too
+    lines: list[Array] = [np.asarray(one.get_data(), dtype=float) for one in plot.lines]
+    lines = [one for one in lines if one.shape[1] > 1 and one[0, 0] < one[0, -1]]
+
+    def crossed(place: tuple[str, str]) -> int:
+        """How much of the curves runs where the words would be."""
+        begin, low = right - wide if place[0] == "right" else left, level if place[1] == "bottom" else top - high
+        across: Array = np.linspace(begin, begin + wide, 60)
+        heights: list[Array] = [cast("Any", np).interp(across, *one, left=np.nan, right=np.nan) for one in lines]
+        return sum(int(np.count_nonzero((y >= low) & (y <= low + high))) for y in heights)
+
+    side, end = min([("right", "bottom"), ("left", "bottom"), ("right", "top"), ("left", "top")], key=crossed)
+    style: Style = {"ha": side, "va": end, "fontsize": 10, "style": "italic"}
+    at = 0.99 if side == "right" else 0.01, level if end == "bottom" else top
+    plot.text(*at, words, transform=plot.get_yaxis_transform(), **style)
+
+
 def _notes(time: OverTime) -> list[str]:
-    level = show(time.vacuous_above)
-    exceeds = time.exceeds and f"{show_epsilon(time.exceeds.exact)}, not {show_epsilon(time.exceeds.claimed)}"
+    """What begins at a moment, in order; ε that is above what means nothing is said to be so once."""
+    level, exact, proven = show(time.vacuous_above), time.exact_vacuous_from, time.proven_vacuous_from
+    excess = time.exceeds and f"{show_epsilon(time.exceeds.exact)}, not {show_epsilon(time.exceeds.claimed)}"
+    if time.exceeds is not None and time.exceeds.exact > time.vacuous_above and time.exceeds_from == proven:
+        exact, proven = (None if exact == proven else exact), None  # is said with the claim
+    endless = any(k == proven and math.isinf(v) for k, v in zip(time.exact.count, time.exact.lower, strict=True))
+    amount = "∞" if endless else f"proven to be above {level}"
     notes = (
         (
             time.exceeds_from,
-            f"the exact ε is first proven to be above what is claimed of a run that ends there: {exceeds}",
+            f"the exact ε is first proven to be above what is claimed of a run that ends there: {excess}",
         ),
         (time.claimed_vacuous_from, f"the claim is above {level} from there on: it promises nothing"),
-        (time.exact_vacuous_from, f"the exact ε of the pair, as estimated, is above {level} from there on"),
-        (time.proven_vacuous_from, f"its proven lower end is above {level} from there on"),
-        (time.undefined_from, f"the claim is undefined from there on: {time.condition}"),
+        (None if exact == proven else exact, f"the exact ε of the pair is estimated above {level} from there on"),
+        (proven, f"the exact ε of the pair is {amount} from there on"),
+        (time.undefined_from, f"the claim is undefined from there on ({time.condition})"),
     )
-    found = [(moment(time, k), words) for k, words in notes if k is not None]
-    return [f"{when[0].upper()}{when[1:]}: {words}." for when, words in found]
+    found = sorted(((k, words) for k, words in notes if k is not None), key=lambda one: one[0])
+    moments = ((moment(time, k), words) for k, words in found)
+    return [f"{when[0].upper()}{when[1:]}: {words}." for when, words in moments]
 
 
 # ── loss breakdown ───────────────────────────────────────────────────────────────────────────────────────────────
 def _bars(audit: AuditResult, step: str, name: str) -> Chart | None:
     """Cost of each `step`, a round or an activation: mean over transcripts, and a line from the least to the most; ∞
-    where a field that no noise protects is first sent."""
+    where a field that no noise protects is first sent. None where that is one bar."""
     rows = [one for one in audit.loss_breakdown.activations if math.isfinite(one.cost[1])][:_BARS]
     last = rows[-1].activation if rows else _BARS
     bare = sorted({one.activation for one in audit.unprotected_fields if one.activation <= last})
-    if not rows and not bare:
+    if len({*bare, *(one.activation for one in rows)}) < 2:
         return None
     with canvas(WIDTH, HEIGHT) as (figure, plot):
         covered = [one for one in rows if one.activation not in bare]
@@ -457,7 +497,8 @@ def _bars(audit: AuditResult, step: str, name: str) -> Chart | None:
             words = f"The costliest is {step} {count(most.activation)}, at {show(most.cost[1])} on average."
         drawing = Drawing(name, f"Cost by {step}. {words}", figure)
     caption = f"Cost of all releases of {a_or_an(step)}: mean over transcripts, a line from the least to the most."
-    fields = "Where a field that no noise protects is first sent it is ∞; what follows costs no more."
+    fields = "∞: a field that no noise protects is first sent there, and the run's ε is ∞ from there on."
+    fields += " The other bars are the cost of what has noise." if covered else ""
     return Chart("Where it is spent", drawing, (), (caption, fields) if bare else (caption,))
 
 

@@ -59,7 +59,8 @@ from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, Results
 from scenarios.results.views import ViewPrices, ViewsResult
 
 _MOST = 2
-"""Algorithms in the line of a closed section; of more the first one, which has the strongest finding."""
+"""Algorithms in the line of a closed section; of more the first one, which has the strongest finding. And algorithms,
+at most, whose prices of views stand open after the verdicts."""
 _TRAFFIC = (
     "packets_sent", "packets_delivered", "packets_lost", "bytes_sent", "bytes_delivered", "bytes_lost",
     "bytes_in_flight",
@@ -133,6 +134,8 @@ def _run(results: Results) -> str:
             run_rows=[],
             traffic=_traffic(ordered),
             summaries=_summaries(results, ordered),
+            priced=(priced := [one for one in shown if isinstance(one[0].entry.prices, ViewPrices)]),
+            prices_first=len(priced) <= _MOST,
             **progress(shown, listener(results), apart=True),
             **_shared(results, "verdicts", paper, len(shown)),
         )
@@ -166,15 +169,39 @@ def _coded(text: str) -> Markup:
 
 
 def _whole_words(page: str) -> Markup:
-    """A page on which code within a sentence is broken between its words, where those fit a line, and an ε and its
-    number or a power of ten nowhere: a browser breaks names of files and algorithms at their hyphens, too."""
+    """A page on which code within a sentence is broken between its words, where those fit a line, or after dots of a
+    long name, and an ε and its number, a power of ten or a number and its % nowhere: a browser breaks names of files
+    and algorithms at their hyphens, too."""
 
     def kept(found: re.Match[str]) -> str:
         words = re.sub(r"[^\s-]+-\S+|-\S+", r"<span>\g<0></span>", found[2])
+        words = re.sub(r"\b[a-z_]\w*(\.\w+){2,}", lambda name: name[0].replace(".", ".<wbr>"), words)
         return found[0] if found[1] else f"<code>{words}</code>"
 
-    page = re.sub(r"(?<=[εδ]) ([=≥≤]) (?=[\d∞])| (×) (?=10[⁻⁰¹²³⁴-⁹])", "\u00a0\\g<1>\\g<2>\u00a0", page)
+    page = re.sub(r"(?<=\w) ([=≥≤]) (?=[\d∞])| (×) (?=10[⁻⁰¹²³⁴-⁹])", "\u00a0\\g<1>\\g<2>\u00a0", page)
+    page = re.sub(r"(?<=\d) %", "\u202f%", page)
     return Markup(re.sub(r"(<pre[^>]*>)?<code>([^<]*)</code>", kept, page))
+
+
+def _headed(rows: str, heads: Sequence[str | tuple[str, str]]) -> Markup:
+    """Rows of a table, each cell with the heading of its column, which stands beside it where a row is too narrow for
+    its cells; so does that of a number which names its row."""
+    names = [head if isinstance(head, str) else head[0] for head in heads]
+
+    def row(found: re.Match[str]) -> str:
+        tags = re.findall(r"<t[hd]\b", found[0])
+        place = 0 if len(tags) == len(names) and "<th" not in tags else 1
+
+        def cell(tag: re.Match[str]) -> str:
+            nonlocal place
+            span = int(wide[1]) if (wide := re.search(r'colspan="(\d+)"', tag[0])) else 1
+            place, here = place + span, place
+            return f'{tag[0][:-1]} data-head="{escape(names[here])}">' if span == 1 and here < len(names) else tag[0]
+
+        numbered = re.sub(r'<th scope="row"(?=>[\d.,]+</th>)', rf'\g<0> data-head="{escape(names[0])}"', found[0])
+        return re.sub(r"<td\b[^>]*>", cell, numbered)
+
+    return Markup(re.sub(r"<tr\b.*?</tr>", row, str(rows), flags=re.DOTALL))
 
 
 @cache
@@ -192,7 +219,7 @@ def environment() -> Environment:
         numbers.exact, numbers.between,
     )  # fmt: skip
     cast("dict[str, object]", found.filters).update({one.__name__: one for one in written})
-    cast("dict[str, object]", found.filters).update(n=count, coded=_coded, whole_words=_whole_words)
+    cast("dict[str, object]", found.filters).update(n=count, coded=_coded, headed=_headed, whole_words=_whole_words)
     modules = attacked, findings, network, numbers, plain_words, plan, sentences
     cast("dict[str, object]", found.globals).update({one.__name__.rpartition(".")[2]: one for one in modules})
     cast("dict[str, object]", found.globals).update(
@@ -268,7 +295,8 @@ def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:
         bare = len(audit.unprotected_fields)
         found["breakdown"] = plural(bare, "unprotected field") if bare else counted
         if audit.search:
-            found["searched"] = f"ε = {show_epsilon(audit.search.winner.epsilon)}, {audit.search.winner.family}"
+            worst, about = audit.search.winner, "≈" if math.isfinite(audit.search.winner.epsilon) else "="
+            found["searched"] = f"ε {about} {show_epsilon(worst.epsilon)} before the audit, {worst.family}"
     if isinstance(seen := entry.views, ViewsResult):
         found["views"] = f"refuted for {len(seen.refuted)} of {plural(len(seen.views), 'view')}"
     if isinstance(costs := entry.prices, ViewPrices):

@@ -131,9 +131,10 @@
       for (let i = 0; i < run.a.length; i++) if (to(i) >= first && from(i) <= first + span) { way(i, x, y, ways); count += 1; }
       ways.setAttribute("class", count > LANES ? "dense" : "");
       if (run.hit !== null && from(run.hit) >= first && from(run.hit) <= first + span) {
-        const where = x(from(run.hit)), right = where > wide * 0.6;
+        const where = x(from(run.hit)), words = `${run.u === null ? "round" : "activation"} ${run.break.activation}: ${run.break.says}`;
         shape("path", { class: "break", d: `M${where} ${top - 4}V${high - 20}` }, lanes);
-        shape("text", { class: "break-text", x: where + (right ? -5 : 5), y: 12, "text-anchor": right ? "end" : "start" }, lanes, run.break.says);
+        const label = shape("text", { class: "break-text", x: where + 5, y: 12 }, lanes, words), over = where + 5 + label.getBBox().width - wide;
+        if (over > 0) label.setAttribute("x", Math.max(0, where + 5 - over)); // the line begins beneath it
       }
       shape("path", { class: "playhead", id: "playhead" }, lanes);
     }
@@ -168,6 +169,7 @@
       const words = said && begins ? String(k) : full, long = 7 * words.length;
       if (begins) shape("path", { class: "date", d: `M${x(p)} ${top - 6}V${high - 20}` }, lanes);
       const before = x(p) + long > wide; // no room after the mark
+      if (run.hit !== null && Math.abs(x(p) - x(from(run.hit))) < 12 && k !== run.break.activation) continue; // no number of another one at the break
       if (before ? x(p) - long < free : x(p) < free) continue;
       shape("text", { class: "date-text", x: x(p) + (before ? -3 : 3), y: 26, "text-anchor": before ? "end" : "start" }, lanes, words);
       free = x(p) + (before ? 8 : long + 8);

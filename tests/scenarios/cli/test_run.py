@@ -158,11 +158,11 @@ def test_of_two_settings_of_a_field_the_last_counts_and_that_is_said(file, field
 
 def test_check_says_which_claim_is_undefined_and_what_defines_it(file):
     file.write_text(TINY.replace("clip: {bound: 1.0}, scale: {epsilon: 4.0}", "scale: 0.5"))
-    says = "mine: its claim will be undefined: no clipping: the gradient has no bound that holds for every objective"
+    says = "mine: its claim will be undefined: no clipping: the algorithm itself bounds no gradient"
     cli("check", file, ends=0, stderr=f"{says} (-o 'algorithms[0].clip={{bound: 1.0, norm: l1}}')\n")
     (one,) = json.loads(cli("check", file, "--json", ends=0).stdout)["undefined_claims"]
     assert (one["algorithm"], one["epsilon"], one["remedy"][:20]) == ("mine", None, "-o 'algorithms[0].cl")
-    assert one["failed_conditions"][0].startswith("no clipping: the gradient has no bound")
+    assert one["failed_conditions"][0].startswith("no clipping: the algorithm itself bounds no gradient")
     clip = "algorithms[0].clip={bound: 1.0, norm: l1}"
     assert "undefined" not in cli("check", file, "-o", clip, ends=0).output
     assert json.loads(cli("check", file, "-o", clip, "--json", ends=0).stdout)["undefined_claims"] == []
@@ -201,7 +201,7 @@ def test_what_was_never_claimed_is_told_and_is_no_broken_claim(file):
     file.write_text(WITHOUT_NOISE)
     done = cli("run", file, "--out", "out")
     text = " ".join(done.output.split())
-    assert "silent: unprotected. Private data leaves in a message without noise: ε is ∞. " in text
+    assert "silent: unprotected. A baseline, to compare the others with. Private data leaves in a message" in text
     assert "why Nothing is claimed (no clipping" in text
     assert done.exit_code == 0, done.output + done.stderr
     page = (file.parent / "out" / "report.html").read_text()

@@ -1,6 +1,7 @@
 """Tables at 40 and 80 columns: verdicts and names are whole, and what was never reached is a sentence."""
 
 import io
+import math
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from scenarios.render import sentences, terminal, verdicts
 from scenarios.render.progress import Bars
 from scenarios.render.tables import Column, print_tables, stacked
 from scenarios.render.terminal import leaves
+from scenarios.results.attacks import ImageResult
 from scenarios.results.audit import EpsilonExact
 from scenarios.results.tree import AlgorithmSummary, VariantResult
 from scenarios.sweep.folder import PointResult
@@ -474,6 +476,31 @@ def test_how_far_it_is_goes_to_the_terminal_there_is(monkeypatch, reads_out, rea
 def test_of_which_agents_nothing_is_rebuilt_is_said(agents, said):
     found = SimpleNamespace(agents=[SimpleNamespace(skill=1.0)] * 2)
     assert sentences.images(found, agents) == [f"2 of 2 training images rebuilt{said}."]
+
+
+@pytest.mark.parametrize(
+    ("labels", "transcripts", "said"),
+    [
+        (
+            [0.1, 0.9, 0.1, 0.75, 0.95],
+            20,
+            "no label found: none is better than the prior's guess; labels are right 56",
+        ),
+        ([1.0, 0.95, 0.9, 1.0, 0.95], 20, "But labels are found: 96"),
+        ([1.0, 1.0, 1.0, 1.0, 1.0], 1, "no label found"),  # of five agents once: so few say little
+        ([1.0, 1.0, 1.0, 1.0, 1.0], 5, "But labels are found"),
+        ([math.nan] * 5, 20, "none is better than the prior's guess."),
+    ],
+)
+def test_labels_and_images_have_one_verdict(labels, transcripts, said):
+    """Of an agent alone a share says nothing: who always says the label of most agents is right for all of these."""
+    agents = [
+        {"agent": k, "skill": -0.5, "label_correct": share, "guess": [float(k % 2)]} for k, share in enumerate(labels)
+    ]
+    found = filled(ImageResult, {"agents": agents, "transcripts": transcripts})
+    (sentence,) = sentences.images(found, 5)
+    assert said in sentence
+    assert sentence.startswith("No training image rebuilt")
 
 
 @pytest.mark.parametrize("width", [40, 80])

@@ -1,6 +1,7 @@
 """An audit for a first reader: short and plain at every width, the same in terminal and page, and what to do next."""
 
 import io
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -496,3 +497,13 @@ def test_a_share_of_the_change_is_one_number_wherever_it_stands(share, said):
     assert f"this pair uses {said} of that" in allowed[1]
     assert ("at the points where the run asked for gradients" in allowed[1]) is (share < 1)
     assert said.replace("\u202f", " ") in Page(page(results)).text
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [(10.0, " (a gradient by 10 at most, in ℓ2, as data are bounded)"), (math.inf, "")],
+)
+def test_what_bounds_the_change_that_is_allowed_is_said_beside_it(change, said):
+    """Beside the reason of a claim that the algorithm itself bounds no gradient."""
+    claim = {"adjacency": "all data of one agent replaced", "gradient_change": change}
+    assert filled(AuditResult, {"claim": claim}).allowed == f"all data of one agent replaced{said}"

@@ -5,7 +5,8 @@ import pytest
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import library
 from scenarios.render.page.plan import Marks
-from scenarios.results.header import SETTINGS, network, settings_in_words
+from scenarios.render.sentences import MARKS
+from scenarios.results.header import SETTINGS, header, network, settings_in_words
 from scenarios.schema.load import parse
 
 FORM = """\
@@ -23,6 +24,14 @@ def scenario(network=""):
 
 def said(network):
     return [text for _, text in settings_in_words(scenario(network))]
+
+
+@pytest.mark.parametrize("attacks", ["", "attacks: {images: true}"])
+def test_no_note_speaks_of_a_verdict_which_nobody_has_yet(attacks):
+    digits = FORM.replace("{{name: synthetic, records: 20, dimension: 3}}", "{{name: digits, classes: [0, 1]}}")
+    found = header(Experiment.of(parse(digits.format(network=attacks), "set.yaml").scenario), "")
+    assert len(found.notes) == (3 if attacks else 1)
+    assert not [word for word in MARKS if word in " ".join(found.notes).replace("'", " ").split()]
 
 
 def test_defaults_are_not_told():

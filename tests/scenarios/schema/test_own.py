@@ -217,7 +217,7 @@ def test_from_a_file_to_a_verdict_with_a_page_in_one_command(tmp_path):
     said = " ".join(done.output.split())
     assert "Private data leaves in a message without noise: ε is ∞, not 3 as claimed." in said
     assert "One record of one agent replaced (a gradient by 0." in said
-    assert "at most, in ℓ2); this pair uses " in said
+    assert "at most, in ℓ2, as data are bounded); this pair uses " in said
     assert "Add noise to 'z', or do not send it" in said
     assert "packets" not in said
     shown = cli("audit", "out", "--verbose", ends=1)

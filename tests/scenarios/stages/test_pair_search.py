@@ -247,6 +247,40 @@ def test_without_a_search_the_pair_is_the_default_one():
     assert pair.change_used == pytest.approx(1.0)
 
 
+FEWER = ("trials: 1000, chunk: 500", "trials: 60, chunk: 60, agent: 0"), ("rounds: 30", "rounds: 6")
+
+
+def test_of_pairs_that_cost_the_same_the_one_that_is_audited_stands_for_its_family(monkeypatch):
+    """Two searches whose winners differ by rounding alone: the first one's is audited, and is in the table."""
+    seen = []
+
+    def twice(found):
+        winner = found[0].winner
+        other = replace(winner.candidate, description="another pair")
+        again = replace(winner, candidate=other, epsilon=winner.epsilon * (1 + 1e-9))
+        own = [one for one in found[0].families if one.name == winner.candidate.family]
+        seen.append(own[0].name)
+        return worst([found[0], replace(found[0], winner=again, families=(replace(own[0], worst=again),))])
+
+    monkeypatch.setattr(worst_pair, "worst", twice)
+    made = searching(EQ_23, 20, 1, *FEWER)
+    pair, found, _ = found_in(made, made.subjects[0])
+    (family,) = [one for one in found.families if one.name == seen[0]]
+    assert family.best == found.winner.description != "another pair"
+    assert found.sentence.startswith(f"{family.best}: ")
+    assert family.epsilon == found.winner.epsilon
+    assert pair.description.startswith(family.best)
+
+
+def test_the_sentence_of_a_search_names_the_stated_pair_where_none_that_was_tried_costs_more(monkeypatch):
+    made = searching(EQ_23, 20, 1, *FEWER)
+    monkeypatch.setattr(worst_pair, "_aimed", lambda _, pair: 7.25 if pair is made.pair else 1.0)
+    pair, found, _ = found_in(made, made.subjects[0])
+    assert found.sentence.startswith(f"{made.pair.description}: under noise that is aimed at the other world")
+    assert "7.25" in found.sentence
+    assert pair.description == found.winner.description == made.pair.description
+
+
 def test_what_the_search_alone_has_seen_unprotected_is_not_called_consistent(monkeypatch):
     """A gate so rare that the audit's transcripts have none: whoever searched has seen one."""
 
@@ -254,8 +288,7 @@ def test_what_the_search_alone_has_seen_unprotected_is_not_called_consistent(mon
         at, together = worst(found)
         return at, replace(together, winner=replace(together.winner, epsilon=math.inf))
 
-    fewer = ("trials: 1000, chunk: 500", "trials: 60, chunk: 60, agent: 0"), ("rounds: 30", "rounds: 6")
-    made = searching(EQ_23, 20, 1, *fewer)
+    made = searching(EQ_23, 20, 1, *FEWER)
     subject = made.subjects[0]
     pair, searched, claim = found_in(made, subject)
     claim = replace(claim, epsilon=1.5 * searched.winner.epsilon)

@@ -66,6 +66,7 @@ def test_an_exact_step_is_recognized_with_its_size():
     assert first.difference == pytest.approx(0.2 * float(np.max(np.abs(one - two))), rel=1e-9)
     assert (found.messages, first.messages) == (2, 1)
     assert found.difference >= first.difference  # the largest of both
+    assert "0.05" not in found.reason + first.reason  # and the only number of its kind in a row
 
 
 def test_a_sum_of_gradients_is_not_called_one():

@@ -4,6 +4,7 @@ import math
 import re
 from itertools import product
 
+import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -59,6 +60,84 @@ def test_the_key_over_time_has_what_is_drawn(exceeds):
     assert ("first above what is claimed of a run that ends there" in [one.label for one in chart.key]) is (
         exceeds is not None
     )
+
+
+def over_time(claimed, exact, first=1, **more):
+    """The figure of ε claimed from round 1 on, and of ε exact from the `first` on."""
+    rounds = list(range(1, len(claimed) + 1))
+    time = {
+        "unit": "rounds",
+        "vacuous_above": 20,
+        "claimed": {"count": rounds, "epsilon": claimed},
+        "exact": {"count": rounds[first - 1 :][: len(exact)], "estimate": exact, "lower": exact},
+    }
+    parts = {"name": "one", "over_time": time | more, "audit": filled(AuditResult, {})}
+    return next(
+        (
+            one
+            for one in loss_charts(Finding(filled(AlgorithmResult, parts)), "x")
+            if one.title == "The three epsilons over time"
+        ),
+        None,
+    )
+
+
+def test_an_infinite_epsilon_over_time_goes_on_to_the_end_of_the_run_and_one_finite_point_is_no_figure():
+    none = [None] * 30
+    assert over_time(none, [0.5], 2) is None
+    chart = over_time(none, [math.inf], 2)
+    (curve,) = (one for one in chart.drawing.figure.axes[0].lines if one.get_marker() == "o")
+    assert list(curve.get_xdata()) == [2, 30]
+    assert [one.label.split(":")[0] for one in chart.key] == ["exact, of this pair; band"], "nothing is claimed"
+
+
+@pytest.mark.parametrize(
+    "rising",
+    [
+        [0.01 * 1.4**k for k in range(30)],
+        [100 * 0.99**k for k in range(30)],
+        [0.1] * 25 + [math.inf] * 5,
+        [math.inf] * 30,
+    ],
+)
+def test_no_curve_crosses_the_name_of_the_region_where_epsilon_means_nothing(rising):
+    figure = over_time(rising, rising).drawing.figure
+    FigureCanvasAgg(figure).draw()
+    (axes,) = figure.axes
+    (name,) = (one for one in axes.texts if "vacuous" in one.get_text())
+    box = name.get_window_extent()
+    assert axes.bbox.y0 <= box.y0 < box.y1 <= axes.bbox.y1 + 1
+    for line in axes.lines:
+        if len(line.get_xdata()) == 30:
+            x, y = axes.transData.transform(line.get_xydata()).T
+            across = [at for at in range(round(box.x0), round(box.x1)) if x[0] <= at <= x[-1]]
+            assert not any(box.y0 < y < box.y1 for y in np.interp(across, x, y))
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"exact_vacuous_from": 3, "proven_vacuous_from": 3}, ["3: the exact ε of the pair is ∞ from there on."]),
+        (
+            {"exact_vacuous_from": 2, "proven_vacuous_from": 3},
+            ["2: the exact ε of the pair is estimated above 20 from there on.",
+             "3: the exact ε of the pair is ∞ from there on."],
+        ),
+        (
+            {"exact_vacuous_from": 3, "proven_vacuous_from": 3, "exceeds_from": 3,
+             "exceeds": {"exact": math.inf, "claimed": 0.3}},
+            ["3: the exact ε is first proven to be above what is claimed of a run that ends there: ∞, not 0.3."],
+        ),
+        (
+            {"exact_vacuous_from": 3, "proven_vacuous_from": 3, "undefined_from": 1, "condition": "no clip: x"},
+            ["1: the claim is undefined from there on (no clip: x).",
+             "3: the exact ε of the pair is ∞ from there on."],
+        ),
+    ],
+)  # fmt: skip
+def test_what_begins_at_a_round_is_said_once_and_in_order(more, said):
+    caption = over_time([0.1, 0.2, 0.3], [1.0, 2.0, math.inf], **more).caption
+    assert [one.removeprefix("Round ") for one in caption[:-1]] == said
 
 
 def ring(*claims):
@@ -124,10 +203,11 @@ def test_bars_have_the_infinity_of_an_unprotected_field(bare, shown, noisy):
     audit = {"loss_breakdown": {"activations": costs}, "unprotected_fields": fields}
     made = filled(AlgorithmResult, {"name": "one", "audit": filled(AuditResult, audit)})
     figures = [one for one in loss_charts(Finding(made), "x") if one.title == "Where it is spent"]
-    assert len(figures) == (noisy or shown > 0)
+    assert len(figures) == (noisy or shown > 1)  # one bar alone is no figure
     for one in figures:
         assert len(re.findall(r">∞</text>", one.drawing.svg)) == shown
         assert ("no noise protects" in " ".join(one.caption)) is (shown > 0)
+        assert ("The other bars are the cost of what has noise" in " ".join(one.caption)) is (shown > 0 and noisy)
 
 
 @pytest.mark.parametrize("unit", ["rounds", "activations"])
@@ -283,3 +363,18 @@ def test_what_was_audited_is_written_beside_its_mark(claimed, audited, lower, up
         (mark,) = (one for one in axes.lines if one.get_marker() == "s")
         at, box = axes.transData.transform((mark.get_xdata()[0], 0))[0], text.get_window_extent()
         assert max(box.x0 - at, at - box.x1) < 110, text.get_text()
+
+
+@pytest.mark.parametrize("audited", [0.5, 0.85, 0.9, 1.5])
+def test_the_line_of_the_claim_lies_over_arrows_and_none_of_what_is_proven_below_it_crosses_it(audited):
+    interval = {"lower": 0.4, "estimate": 0.5, "upper": math.inf}
+    numbers = {"epsilon_exact": interval, "epsilon_audited": audited, "epsilon_claimed": 1.0}
+    for axes in drawn(numbers):
+        (line,) = (one for one in axes.lines if list(one.get_xdata()) == [0.0, 0.0])
+        arrows = [one for one in axes.texts if getattr(one, "arrow_patch", None)]
+        assert all(line.get_zorder() > one.get_zorder() for one in arrows)
+        (end,) = (one.xy[0] for one in arrows if one.xy[1] == 3)
+        (start,) = (one.xyann[0] for one in arrows if one.xy[1] == 3)
+        assert start == pytest.approx(math.log10(audited))
+        assert end > start
+        assert (end < 0) is (audited < 1)

@@ -47,6 +47,35 @@ def pages(pair, study, tmp_path_factory):
     return folder
 
 
+@pytest.mark.parametrize(("width", "rows"), [(1280, 1), (390, 4)])
+def test_images_of_ten_attacks_stand_in_one_row_where_there_is_room(chromium, tmp_path, width, rows):
+    tile = [0.0, 1.0, 1.0, 0.0]
+    attacks = [{"attack": f"attack {k}", "agents": [{"agent": 0, "rebuilt": [tile], "skill": 0.5}]} for k in range(9)]
+    found = {
+        "image": True, "shape": [2, 2], "range": [0, 1], "originals": [{"agent": 0, "records": [tile]}],
+        "attacks": attacks,
+    }  # fmt: skip
+    render(tree({"algorithms": [{"name": "one", "reconstructions": found}]}), tmp_path / "report.html")
+    with chromium.open(tmp_path / "report.html", width=width) as page:
+        tops = page.evaluate(
+            "[...document.querySelectorAll('.strip img')].map(e => Math.round(e.getBoundingClientRect().top))"
+        )
+        assert len(tops) == 10
+        assert len(set(tops)) == rows
+
+
+def test_no_table_of_a_run_is_wider_than_a_phone(chromium, pages):
+    """But one whose cells are of several rows, which cannot be a block for each row."""
+    with chromium.open(pages / "report.html", width=390, height=844) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        tables = "[...document.querySelectorAll('.scroll')].filter(e => !e.querySelector('td[rowspan]'))"
+        assert page.evaluate(f"{tables}.length") >= 3
+        wide = f"{tables}.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.getAttribute('aria-label'))"
+        assert page.evaluate(wide) == []
+        beside = "[...document.querySelectorAll('.stacks td')].filter(e => e.dataset.head).length"
+        assert page.evaluate(beside) > 20
+
+
 @pytest.mark.few("dark-report")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -166,8 +195,8 @@ def test_tables_of_a_comparison_stack_on_a_phone(chromium, pages):
 
 
 def test_a_table_that_goes_on_shows_it(chromium, pages):
-    """On a phone the table of evidence is cut at the right, and a shade is there; at its end it is covered."""
-    with chromium.open(pages / "report.html", width=390) as page:
+    """On a small window the table of evidence is cut at the right, and a shade is there; at its end it is covered."""
+    with chromium.open(pages / "report.html", width=760) as page:
         page.evaluate(OPEN_ALL)
         wide = page.evaluate("(e => e.scrollWidth - e.clientWidth)(document.querySelector('#evidence .scroll'))")
         assert wide > 50

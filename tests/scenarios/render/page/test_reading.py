@@ -102,7 +102,7 @@ def test_every_curve_has_its_interval_and_says_which():
         ("How many of them?", "A count over all agents, and no estimate with an interval"),
     ):
         figure = next(f for f in re.findall(r"<figure>.*?</figure>", text, re.S) if title in f)
-        assert told in figure, title
+        assert told in figure.replace("\u202f%", " %"), title
         assert "fill-opacity: 0.2" in figure or title == "How many of them?"
 
 

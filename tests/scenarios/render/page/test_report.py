@@ -6,7 +6,6 @@ import io
 import json
 import math
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any
@@ -16,15 +15,15 @@ import pytest
 from markupsafe import Markup
 
 from scenarios.render import plain_words
-from scenarios.render.page.charts import _carried_on, _Line, hidden
-from scenarios.render.page.drawing import Drawing, Scale, Series, picture
+from scenarios.render.page.charts import carried_on, hidden
+from scenarios.render.page.drawing import Drawing, Scale, picture
 from scenarios.render.page.epsilons import epsilons
-from scenarios.render.page.report import _whole_words, render
+from scenarios.render.page.report import _headed, _whole_words, render
 from scenarios.render.page.report import page as page_of
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import deadline_note
-from scenarios.results.numbers import count, exact, fixed, show
+from scenarios.results.numbers import count, exact, fixed, plural, show
 from scenarios.results.tree import AlgorithmResult
 from tests.scenarios.filled import SCENARIO, filled, tree
 
@@ -209,7 +208,7 @@ def alone(place: int) -> dict[str, Any]:
 
 
 # ── reading the page ────────────────────────────────────────────────────────────────────────────────────
-VOID = {"meta", "link", "img", "br", "use", "path"}
+VOID = {"wbr", "meta", "link", "img", "br", "use", "path"}
 
 
 class Page(HTMLParser):
@@ -290,7 +289,7 @@ def test_the_page_is_whole_labelled_and_needs_nothing_but_itself(read):
     assert page.unlabelled == []
     for words in (
         "DP-RECAL, Theorem 4", "one record of one agent replaced", "netsim run eaves", "1,233,408",
-        "sent_state: no inversion is known", "some choose the thresholds, the others are the trials",
+        "sent_state: no inversion is known", "some choose the thresholds, the others are guessed",
     ):  # fmt: skip
         assert words in page.text
     assert len(page.ids) == len(set(page.ids))
@@ -538,8 +537,8 @@ def test_traffic_has_a_row_for_a_quantity_and_a_column_for_an_algorithm(written)
     assert "Packets rejected" not in written(results).text
     results["algorithms"][1]["rejected"] = 31
     page = written(results)
-    rows = re.findall(r'<tr><th scope="row">([^<]+)</th>((?:<td>[^<]*</td>)+)</tr>', page.source)
-    cells = {name: re.findall(r"<td>([^<]*)</td>", row) for name, row in rows}
+    rows = re.findall(r'<tr><th scope="row">([^<]+)</th>((?:<td[^>]*>[^<]*</td>)+)</tr>', page.source)
+    cells = {name: re.findall(r"<td[^>]*>([^<]*)</td>", row) for name, row in rows}
     assert cells["Bytes delivered"] == ["1,208,320"] * 5
     assert sorted(cells["Packets rejected"]) == ["0"] * 4 + ["31"]
 
@@ -592,7 +591,24 @@ def test_a_cause_is_named_only_where_it_is_one(written, curve, more, named):
     other = results["algorithms"][1]
     text = written(results | {"algorithms": [entry, other]}).text
     assert "Above 1 an estimate is worse than the starting point" in text
-    assert ("of RECAL the noise is larger than the solution" in text) == named
+    assert ("Noise larger than the solution: RECAL." in text) == named
+
+
+@pytest.mark.parametrize(
+    ("names", "listed"),
+    [
+        (["A", "B, noisy", "C"], "all 3 algorithms"), (["A", "B"], "A, B"), (["A, b", "C, d"], "A, b; C, d"),
+        (["A", "B", "C"], "A, B, C"),
+    ],
+)  # fmt: skip
+def test_names_of_several_are_one_list(written, names, listed):
+    results = sample()
+    curve = {"median": [1.0, 3.0, 2.0, 3.0], "count": [1, 2, 3, 4], "low": [1.0] * 4, "high": [1.0] * 4}
+    entries = [copy.deepcopy(results["algorithms"][0]) | {"name": name, "noise": True} for name in names]
+    for one in entries:
+        one["convergence"] |= curve
+    still = [] if listed.startswith("all") else [results["algorithms"][1]]
+    assert f"Noise larger than the solution: {listed}." in written(results | {"algorithms": entries + still}).text
 
 
 def test_nothing_inferred_has_no_median(read):
@@ -760,7 +776,7 @@ def test_an_estimate_no_better_than_guessing_is_nothing_learned(written, median,
     given = alone(2)
     given["algorithms"][0]["gradients"] |= {"median": median, "worst": 2 * median, "baseline": baseline}
     text = written(given).text
-    assert ("Nothing learned: estimates of " in text) is nothing
+    assert ("No gradient learned: estimates of " in text) is nothing
     assert (f"estimated from the wire, median relative error {median}" in text) is not nothing
 
 
@@ -770,7 +786,7 @@ def cells(**audit):
     results["algorithms"][0]["audit"] = _audit("consistent", "", (0.2, 0.3, 0.4), 0.1) | audit
     row = r'<th scope="row">([^<]+)(?:<span>[^<]*</span>)?</th><td>([^<]*)</td>'
     page = page_of(tree(results)).replace("\u00a0", " ")
-    return dict(re.findall(row, page.partition('class="evidence"')[2]))
+    return dict(re.findall(row, page.partition('class="evidence')[2]))
 
 
 @pytest.mark.slow
@@ -805,12 +821,63 @@ def test_code_in_a_sentence_is_broken_between_words_alone():
     assert _whole_words(text) == text.replace("netsim witness a-b.json -o a=b", words)
 
 
+def test_a_cell_has_the_heading_of_its_column():
+    heads = ["Agent", ("What & how", "text"), "Cost"]
+    rows = (
+        '<tr><th scope="row">3</th><td class="text">a</td><td>1</td></tr><tr><td>b</td><td>2</td></tr>'
+        '<tr><th scope="row">all</th><td colspan="2">c</td></tr><tr><td colspan="3">…</td></tr>'
+    )
+    named = rows.replace('"row">3', '"row" data-head="Agent">3')
+    for cell in ('<td class="text"', "<td>b"):
+        named = named.replace(cell, f'{cell.rstrip(">b")} data-head="What &amp; how"{">b" if "b" in cell else ""}')
+    assert _headed(rows, heads) == re.sub(r"<td(?=>\d)", '<td data-head="Cost"', named)
+
+
 def test_a_line_ends_in_no_number():
-    assert _whole_words("at ε = 2 × 10⁻³, 2 × 3") == "at ε\u00a0=\u00a02\u00a0×\u00a010⁻³, 2 × 3"
+    assert _whole_words("b_1 = 2 × 10⁻³, 2 × 3, 5 % of") == "b_1\u00a0=\u00a02\u00a0×\u00a010⁻³, 2 × 3, 5\u202f% of"
+
+
+@pytest.mark.parametrize("transcripts", [1, 20])
+def test_which_transcript_an_image_is_rebuilt_from_is_said(written, transcripts):
+    given = alone(2)
+    given["algorithms"][0]["images"]["transcripts"] = transcripts
+    text = written(given).text
+    assert f"estimates of the gradients in {plural(transcripts, 'transcript')}" in text
+    assert ("the image is rebuilt from the first; skill and label are of all of them" in text) is (transcripts > 1)
+
+
+def test_a_long_name_is_broken_after_its_dots():
+    found = _whole_words("<code>attacks.closed_form.recal</code> <code>a.json 0.5.1</code>")
+    assert found == "<code>attacks.<wbr>closed_form.<wbr>recal</code> <code>a.json 0.5.1</code>"
 
 
 def test_a_budget_that_is_infinite_stays_so_to_the_end_of_the_others():
-    line = _Line("bare", Series(0), [1], [math.inf], [math.inf])
-    assert _carried_on(line, 30) == replace(line, x=[1, 30], y=[math.inf] * 2, low=[math.inf] * 2)
-    finite = replace(line, y=[2.0], low=[1.0])
-    assert _carried_on(finite, 30) == finite
+    assert carried_on(30, [1], [math.inf], [5.0]) == [[1, 30], [math.inf] * 2, [5.0] * 2]
+    assert carried_on(30, [1], [2.0], [1.0]) == [[1], [2.0], [1.0]]
+
+
+@pytest.mark.parametrize("priced", [0, 1, 2, 3])
+def test_prices_of_views_stand_open_after_the_verdicts_where_few_algorithms_have_them(written, priced):
+    """What a scenario asks for beside verdicts is seen without a click, unless it would push all else away."""
+    view = {"name": "door 0", "taps": "the door", "kind": "door", "pair": [0.5, 0.5]}
+    prices = {"views": [view], "conditions": ["noise is Gaussian"], "delta": 1e-5}
+    entries = [{"name": f"a{k}"} | ({"prices": prices} if k < priced else {}) for k in range(3)]
+    text = written({"algorithms": entries}).source
+    assert ("The exact ε of every view" in text) is (priced > 0)
+    assert re.findall(r'<section id="(\w+)"', text)[:2] == ["verdicts", "prices" if priced else "curves"]
+    before, _, _ = text.partition('<section id="prices"')
+    assert (before.count("<details") > before.count("</details")) is (priced == 3)
+
+
+COSTS = [{"activation": k, "cost": [0.1, 0.2, 0.3]} for k in (1, 2)]
+
+
+def test_a_figure_alone_in_a_section_has_the_width_of_the_page(written):
+    time = {"unit": "rounds", "vacuous_above": 20, "claimed": {"count": [1, 2], "epsilon": [0.1, 0.2]}}
+    audits = [{"verdict": "consistent", "loss_breakdown": {"activations": one}} for one in ([], COSTS)]
+    entries = [{"name": f"a{k}", "audit": one, "over_time": time} for k, one in enumerate(audits)]
+    text = written({"algorithms": entries}).source
+    beside = [
+        len(re.findall("<figure", one)) for one in re.findall(r'<div class="charts rest">(.*?)</div>', text, re.S)
+    ]
+    assert beside == [2]

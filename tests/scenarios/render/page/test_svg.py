@@ -46,6 +46,13 @@ def test_paths_that_look_alike_say_so_once_and_each_has_its_opacity():
     assert len(re.findall(faint, text)) == 1
 
 
+def test_what_is_nearly_transparent_is_still_there():
+    with canvas(300, 200) as (figure, axes):
+        axes.axhspan(0.25, 0.75, color=GREEN, alpha=0.09, linewidth=0)
+        text = str(Drawing("one", "a region", figure).svg)
+    assert "fill: var(--green); opacity: 0.09" in text
+
+
 def test_a_path_of_steps_ends_where_it_did():
     """Rounding does not add up along it."""
     with canvas(300, 200) as (figure, axes):

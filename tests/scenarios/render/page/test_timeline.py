@@ -450,6 +450,41 @@ def test_numbers_of_rounds_stand_apart(chromium, instant, width):
         assert all(right + 2 <= left for (_, right), (left, _) in pairwise(ends))
 
 
+LATE = """\
+name: late
+seed: 3
+problem: {kind: ridge, data: {name: synthetic, kind: regression, records: 20, dimension: 2}, ridge: 0.5}
+topology: {kind: complete, agents: 4}
+links: {delay: {kind: lognormal, median: 0.02, sigma: 0.5}}
+adversary: {links: all}
+algorithms: [{kind: private_gradient_descent, name: descent, rounds: 6, step: 0.05}]
+audit: {agent: AGENT, trials: 60, chunk: 60, adjacency: {change: 1.0, norm: l2}}
+"""
+"""An agent that is late sends the message of two rounds at once."""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("agent", range(2))
+def test_the_break_is_at_its_own_round_and_at_no_other_ones_number(chromium, tmp_path, width, agent):
+    run_scenario(parse(LATE.replace("AGENT", str(agent))), tmp_path)
+    with chromium.open(tmp_path / "report.html", width=width) as page:
+        page.click("#to-break")
+        (said,) = page.evaluate("[...document.querySelectorAll('.break-text')].map(e => e.textContent)")
+        assert re.fullmatch(r"round 2: (no noise protects it|breaks the claim)", said)
+        line, (left, right), edge = page.evaluate(
+            "['.break', '.break-text', '#lanes'].map(e => document.querySelector(e).getBoundingClientRect())"
+            ".map((r, k) => [r.left, [r.left, r.right], r.right][k])"
+        )
+        assert left >= 0
+        assert right <= edge + 1
+        near = page.evaluate(
+            "[...document.querySelectorAll('#lanes .date-text')].map(e => [e.textContent, +e.getAttribute('x')])"
+        )
+        at = page.evaluate("Number(document.querySelector('.break').getAttribute('d').match(/M([\\d.]+)/)[1])")
+        assert {words.split()[-1] for words, x in near if abs(x - at) < 12} <= {"2"}, line
+
+
 @pytest.mark.browser
 def test_an_axis_of_steps_is_called_so(chromium, instant):
     with chromium.open(instant, width=390) as page:
