@@ -66,6 +66,12 @@ def epsilon_columns(entries: Sequence[Entry]) -> list[Column]:
     return [Column(head, cells, right=True, whole=True, spared=rank) for head, cells, rank in heads]
 
 
+def print_meanings() -> None:
+    """A line for each of the three epsilons."""
+    for name, words in plain_words.EPSILONS.items():
+        line(f"{name} is {words}.", style="dim")
+
+
 # ── a run ───────────────────────────────────────────────────────────────────────────────────────────────
 def print_results(results: Results, folder: Path, *, verbose: bool = False, alone: bool = False) -> None:
     """Verdicts and findings of a run or a study, and what to try next. `verbose`: all that was checked, too; `alone`:
@@ -105,8 +111,7 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
     spaced = len(results.algorithms) > 1  # a table ends with a blank line
     if tabled and any(isinstance(one.audit, AuditResult) for one in results.algorithms):
         spaced = False
-        for name, words in plain_words.EPSILONS.items():
-            line(f"{name} is {words}.", style="dim")
+        print_meanings()
     outside = "* outside the paper's threat model: an active adversary interfered"
     interfered = any(entry.outside_model for entry in results.algorithms)
     notes = [*[outside] * interfered, *filter(None, [findings.auditor(results)])]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from scenarios.files.document import setting
-from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES, Comparison, Subject
+from scenarios.render.comparison import ABSENT, QUANTITIES, Comparison, Subject
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import environment, progress
@@ -14,7 +14,7 @@ from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import ComparisonResult, Ratio, Side
-from scenarios.results.numbers import MISSING, at_least, count, exact, known, show, show_epsilon
+from scenarios.results.numbers import MISSING, at_least, count, exact, known, percent, show, show_epsilon
 
 _LETTERS = 300
 """Of a value in the table of differences."""
@@ -22,14 +22,18 @@ _FIELDS = 12
 """Fields that differ beyond which their table is closed."""
 _EXACT = "epsilon_exact"
 _SAME, _FEW, _CERTAIN = "the same in every replica", " (too few replicas)", " (no noise in it)"
+_MOST_DIGITS = 6
+"""Of a ratio near 1."""
 _SIDES: dict[Side | None, str] = {
     "not told apart": "no proven difference",
     "equal": "the same",
     "both infinite": "both are infinite",
 }
 """How two exact epsilons lie to each other where neither is larger."""
-_COSTS = {"plf": "Θ", "messages": "Messages", "bytes": "Bytes on the air", "queries": "Queries"}
-_HEADS = ("Algorithm", "Final relative error [5 %, 95 %]", "Replicas", "Gradients estimated", "Median error")
+_COSTS = {"plf": "Rounds", "messages": "Messages", "bytes": "Bytes on the air"}
+_ACTIVATIONS = "Most activations"
+"""Of one agent, where not everybody goes by rounds."""
+_RUN_HEADS = ("Final error [5\u202f%, 95\u202f%]", "Replicas", "Gradients inferred", "Error of these")
 
 
 def comparison_page(comparison: Comparison) -> str:
@@ -65,15 +69,13 @@ def comparison_page(comparison: Comparison) -> str:
             unrecorded=comparison.unrecorded,
             quantities=list(QUANTITIES.values()),
             against=[_against(one) for one in comparison.against],
-            confidence=show(100 * CONFIDENCE),
-            needed=comparison.replicas_needed,
+            certainty=comparison.certainty,
             intervals=any(one.has_interval and not one.certain for one in comparison.ratios),
             curves_title="The runs and the attacks",
             run_title="How they end, and what they cost",
-            run_rows=[
-                (*_HEADS, *_COSTS.values(), "Virtual time, s"),
-                *((one.label, *run_cells(one)) for one in subjects),
-            ],
+            run_heads=run_heads(subjects),
+            run_rows=[(one.label, run_cells(one)) for one in subjects],
+            run_meanings=run_meanings(subjects),
             summaries={},
             version=" and ".join(dict.fromkeys(run.results.versions.get("netsim-lab", "") for run in runs)),
             **progress(shown, "eavesdropper"),
@@ -91,7 +93,7 @@ def _against(one: ComparisonResult.Against) -> dict[str, object]:
     return {
         "other": one.other,
         "base": one.base,
-        "cells": [(words[name], r and r.told_apart) for name, r in ratios.items()],
+        "cells": [(words[name], r and _apart(r)) for name, r in ratios.items()],
         "replicas": paired,
         "exact": words[_EXACT],
     }
@@ -112,6 +114,29 @@ def _verdict_cells(one: Subject) -> list[str]:
     return [claimed, exact(audit.epsilon_exact), proven, show(audit.claim.delta), count(audit.first_violation)]
 
 
+def run_heads(subjects: Sequence[Subject]) -> list[str]:
+    """The heads of `run_cells`."""
+    costs = _COSTS if _by_rounds(subjects) else _COSTS | {"plf": _ACTIVATIONS}
+    return [*_RUN_HEADS, *costs.values(), "Virtual time, s"]
+
+
+def run_meanings(subjects: Sequence[Subject]) -> str:
+    """What the heads mean."""
+    most = "" if _by_rounds(subjects) else "Most activations: of one agent, or its rounds. "
+    return (
+        "Final error: distance to the optimum, relative to it, median over the replicas. Gradients inferred: those "
+        "of which the adversary has an estimate, of all that the agents computed; error of these: the median, "
+        "relative to the gradient (near 10⁻¹⁵ it is known but for rounding; at 1 the error is as large as the "
+        "gradient). "
+        f"{most}Messages: one for each receiver. Bytes on the air: of all packets, acknowledgements and repeats too."
+    )
+
+
+def _by_rounds(subjects: Sequence[Subject]) -> bool:
+    """Whether every algorithm that was run goes by rounds."""
+    return all(one.entry.convergence.unit == "rounds" for one in subjects if one.entry.convergence)
+
+
 def run_cells(one: Subject) -> list[str]:
     """The end of a run, the gradients that were estimated, and the costs."""
     entry = one.entry
@@ -127,6 +152,19 @@ def run_cells(one: Subject) -> list[str]:
     return [final, count(curve and curve.replicas), got, median, *costs, show(entry.run and entry.run.time, 4)]
 
 
+def _digits(ratio: Ratio) -> int:
+    """As many as show that a ratio is not 1, where it is told apart from 1."""
+    if not ratio.told_apart:
+        return 3
+    ends = (ratio.low, ratio.high)
+    return next((n for n in range(3, _MOST_DIGITS) if "1" not in [show(end, n) for end in ends]), _MOST_DIGITS)
+
+
+def _apart(ratio: Ratio) -> bool:
+    """Whether it is not 1, in the digits that are shown."""
+    return ratio.told_apart and "1" not in [show(end, _MOST_DIGITS) for end in (ratio.low, ratio.high)]
+
+
 def against_words(one: ComparisonResult.Against) -> dict[str, str]:
     """Each ratio with its interval, whether the exact ε is proven to be another one, and how sure that is; or why
     there is no such number."""
@@ -134,13 +172,17 @@ def against_words(one: ComparisonResult.Against) -> dict[str, str]:
     for name in QUANTITIES:
         ratio: Ratio | None = getattr(one, name)
         if ratio is not None:
-            ends = f" [{show(ratio.low)}, {show(ratio.high)}]" if ratio.has_interval else _FEW
-            found[name] = f"{show(ratio.estimate)} ×{_CERTAIN if ratio.certain else ends}"
+            digits = _digits(ratio)
+            ends = f" [{show(ratio.low, digits)}, {show(ratio.high, digits)}]" if ratio.has_interval else _FEW
+            found[name] = f"{show(ratio.estimate, digits)} ×{_CERTAIN if ratio.certain else ends}"
+            if ratio.certain and not _apart(ratio):
+                found[name] = f"the same to {_MOST_DIGITS} digits"
             if ratio.same:
                 found[name] = "the same" if ratio.certain else _SAME
     if one.epsilon_exact in _SIDES:
         found[_EXACT] = _SIDES[one.epsilon_exact]
     elif one.epsilon_exact is not None:
         which = "smaller" if one.epsilon_exact == "below" else "larger"
-        found[_EXACT] = f"{which}, proven at {show(100 * known(one.epsilon_exact_confidence))} %"
+        sure = known(one.epsilon_exact_confidence)
+        found[_EXACT] = f"{which}, proven" + (f" at {percent(sure)} (both audits)" if sure < 1 else "")
     return found
