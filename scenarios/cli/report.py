@@ -272,7 +272,7 @@ def _print_differences(comparison: "Comparison") -> None:
 
 
 def _print_numbers(comparison: "Comparison") -> None:
-    from scenarios.render.page.several import run_cells, run_heads, run_meanings
+    from scenarios.render.page.several import run_meanings, run_table
     from scenarios.render.verdicts import coloured, epsilon_columns, print_meanings
     from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import MISSING, show
@@ -280,18 +280,14 @@ def _print_numbers(comparison: "Comparison") -> None:
     entries = [one.entry for one in comparison.subjects]
     names = Column("algorithm", [escape(one.label) for one in comparison.subjects], at_least=16)
     deltas = [show(one.audit.claim.delta) if isinstance(one.audit, AuditResult) else MISSING for one in entries]
-    columns = [*epsilon_columns(entries), Column("δ", deltas, right=True, whole=True)]
+    columns = epsilon_columns(entries)
+    columns += [Column("δ", deltas, right=True, whole=True)] * ({*deltas} != {MISSING})
     columns.append(Column("verdict", list(map(coloured, entries)), whole=True))
-    heads, *rows = (
-        [cells[0].partition(" [")[0], *cells[2:7]]
-        for cells in (run_heads(comparison.subjects), *map(run_cells, comparison.subjects))
-    )
-    found = zip(heads, zip(*rows, strict=True), strict=True)
-    costs = [Column(head.lower(), cells, right=True, whole=True) for head, cells in found]
+    found = run_table(comparison.subjects, brief=True)
+    costs = [Column(head.lower(), cells, right=True, whole=True) for head, cells in found.items()]
     print_tables(names, (columns, costs), console)
-    if any(isinstance(one.audit, AuditResult) for one in entries):
-        print_meanings()
-    line(run_meanings(comparison.subjects), style="dim")
+    print_meanings(columns)
+    line(run_meanings(found), style="dim")
     console.print()
 
 

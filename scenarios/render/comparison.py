@@ -120,7 +120,7 @@ class Comparison:
     def certainty(self) -> list[str]:
         """How sure each number is that is set beside another."""
         said = ["2 × means twice the number of the base."] if any(not one.same for one in self.ratios) else []
-        if any(one.has_interval and not one.certain for one in self.ratios):
+        if any(one.has_interval and not (one.certain or one.same) for one in self.ratios):
             said.append(f"Of ratios: all intervals hold together at {show(100 * CONFIDENCE)} %.")
         if any(one.epsilon_exact_confidence not in (None, 1) for one in self.against):
             said.append(
@@ -359,7 +359,10 @@ def _objectives(runs: Sequence[Run]) -> list[str]:
         ": ".join(filter(None, (_labels(alike), ", ".join(compress(own, apart)))))
         for alike, own in zip(posed.values(), facts, strict=True)
     ]
-    other = [f"Not the same objective ({'; '.join(listed)}): {_OPTIMA}."] if len(posed) > 1 else []
+    fields = [one.field for one in _differences(runs) if one.field.startswith("problem")]
+    by = f", by {', '.join(fields)}" if fields and not any(apart) else ""
+    said = "; ".join(listed) + by
+    other = [f"Not the same objective ({said}): {_OPTIMA}."] if len(posed) > 1 else []
     return [*other, *filter(None, map(_splits, posed.values()))]
 
 

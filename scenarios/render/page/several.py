@@ -1,7 +1,7 @@
 """The HTML page of a comparison of several runs, with its cells, which the terminal prints too."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from scenarios.files.document import setting
@@ -15,6 +15,7 @@ from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import ComparisonResult, Ratio, Side
 from scenarios.results.numbers import MISSING, at_least, count, exact, known, percent, show, show_epsilon
+from scenarios.results.tree import AlgorithmResult
 
 _LETTERS = 300
 """Of a value in the table of differences."""
@@ -30,10 +31,21 @@ _SIDES: dict[Side | None, str] = {
     "both infinite": "both are infinite",
 }
 """How two exact epsilons lie to each other where neither is larger."""
-_COSTS = {"plf": "Rounds", "messages": "Messages", "bytes": "Bytes on the air"}
-_ACTIVATIONS = "Most activations"
-"""Of one agent, where not everybody goes by rounds."""
-_RUN_HEADS = ("Final error [5\u202f%, 95\u202f%]", "Replicas", "Gradients inferred", "Error of these")
+_FINAL, _FINAL_WITHIN = "Final error", "Final error [5\u202f%, 95\u202f%]"
+_INFERRED, _ERRORS, _ACTIVATIONS = "Gradients inferred", "Error of these", "Most activations"
+_MESSAGES, _BYTES = "Messages", "Bytes on the air"
+_DISTANCE = "Final error: distance to the optimum, relative to it, median over the replicas."
+_MEANINGS = {
+    _FINAL: _DISTANCE,
+    _FINAL_WITHIN: _DISTANCE,
+    _INFERRED: "Gradients inferred: those of which the adversary has an estimate, of all that the agents computed.",
+    _ERRORS: "Error of these: the median, relative to the gradient: near 10⁻¹⁵ it is known but for rounding, at 1 "
+    "the error is as large as the gradient.",
+    _ACTIVATIONS: "Most activations: of one agent, or its rounds.",
+    _MESSAGES: "Messages: one for each receiver.",
+    _BYTES: "Bytes on the air: of all packets, acknowledgements and repeats too.",
+}
+"""What columns of runs mean, where their heads do not say it."""
 
 
 def comparison_page(comparison: Comparison) -> str:
@@ -73,9 +85,9 @@ def comparison_page(comparison: Comparison) -> str:
             intervals=any(one.has_interval and not one.certain for one in comparison.ratios),
             curves_title="The runs and the attacks",
             run_title="How they end, and what they cost",
-            run_heads=run_heads(subjects),
-            run_rows=[(one.label, run_cells(one)) for one in subjects],
-            run_meanings=run_meanings(subjects),
+            run_columns=(columns := run_table(subjects)),
+            run_names=[one.label for one in subjects],
+            run_meanings=run_meanings(columns),
             summaries={},
             version=" and ".join(dict.fromkeys(run.results.versions.get("netsim-lab", "") for run in runs)),
             **progress(shown, "eavesdropper"),
@@ -114,42 +126,48 @@ def _verdict_cells(one: Subject) -> list[str]:
     return [claimed, exact(audit.epsilon_exact), proven, show(audit.claim.delta), count(audit.first_violation)]
 
 
-def run_heads(subjects: Sequence[Subject]) -> list[str]:
-    """The heads of `run_cells`."""
-    costs = _COSTS if _by_rounds(subjects) else _COSTS | {"plf": _ACTIVATIONS}
-    return [*_RUN_HEADS, *costs.values(), "Virtual time, s"]
+def run_table(subjects: Sequence[Subject], *, brief: bool = False) -> dict[str, list[str]]:
+    """How runs end, the gradients that were estimated, and the costs: the cells of each column, by its head, without
+    those that no run has anything in. `brief`: without intervals, replicas and times."""
+    rounds = all(one.entry.convergence.unit == "rounds" for one in subjects if one.entry.convergence)
+    columns = {
+        _FINAL if brief else _FINAL_WITHIN: [_final(one.entry, brief) for one in subjects],
+        "Replicas": [count(curve and curve.replicas) for curve in (one.entry.convergence for one in subjects)],
+        _INFERRED: [_inferred(one.entry)[0] for one in subjects],
+        _ERRORS: [_inferred(one.entry)[1] for one in subjects],
+        "Rounds" if rounds else _ACTIVATIONS: [_spent(one.entry, "plf") for one in subjects],
+        _MESSAGES: [_spent(one.entry, "messages") for one in subjects],
+        _BYTES: [_spent(one.entry, "bytes") for one in subjects],
+        "Virtual time, s": [show(one.entry.run and one.entry.run.time, 4) for one in subjects],
+    }
+    less = ("Replicas", "Virtual time, s") if brief else ()
+    return {head: cells for head, cells in columns.items() if head not in less and {*cells} != {MISSING}}
 
 
-def run_meanings(subjects: Sequence[Subject]) -> str:
-    """What the heads mean."""
-    most = "" if _by_rounds(subjects) else "Most activations: of one agent, or its rounds. "
-    return (
-        "Final error: distance to the optimum, relative to it, median over the replicas. Gradients inferred: those "
-        "of which the adversary has an estimate, of all that the agents computed; error of these: the median, "
-        "relative to the gradient (near 10⁻¹⁵ it is known but for rounding; at 1 the error is as large as the "
-        "gradient). "
-        f"{most}Messages: one for each receiver. Bytes on the air: of all packets, acknowledgements and repeats too."
-    )
+def run_meanings(heads: Collection[str]) -> str:
+    """What these heads of `run_table` mean."""
+    return " ".join(words for head, words in _MEANINGS.items() if head in heads)
 
 
-def _by_rounds(subjects: Sequence[Subject]) -> bool:
-    """Whether every algorithm that was run goes by rounds."""
-    return all(one.entry.convergence.unit == "rounds" for one in subjects if one.entry.convergence)
+def _final(entry: AlgorithmResult, brief: bool) -> str:
+    curve = entry.convergence
+    if brief or not (curve and curve.final is not None and curve.replicas > 1 and curve.low and curve.high):
+        return show(curve and curve.final)
+    return f"{show(curve.final)} [{show(curve.low[-1])}, {show(curve.high[-1])}]"
 
 
-def run_cells(one: Subject) -> list[str]:
-    """The end of a run, the gradients that were estimated, and the costs."""
-    entry = one.entry
-    curve, inferred = entry.convergence, entry.gradients
-    final = show(curve and curve.final)
-    if curve and curve.final is not None and curve.replicas > 1 and curve.low and curve.high:
-        final = f"{show(curve.final)} [{show(curve.low[-1])}, {show(curve.high[-1])}]"
-    got, median = MISSING, MISSING
-    if isinstance(inferred, GradientResult):
-        got, median = f"{count(inferred.estimated)} of {count(inferred.queries)}", show(inferred.median)
-    spent: list[Sequence[int]] = [getattr(entry.measures.costs, key) if entry.measures else () for key in _COSTS]
-    costs = [count(one[-1] if one else None) for one in spent]
-    return [final, count(curve and curve.replicas), got, median, *costs, show(entry.run and entry.run.time, 4)]
+def _inferred(entry: AlgorithmResult) -> tuple[str, str]:
+    """How many gradients of how many have an estimate, and its median error."""
+    found = entry.gradients
+    if not isinstance(found, GradientResult):
+        return MISSING, MISSING
+    return f"{count(found.estimated)} of {count(found.queries)}", show(found.median)
+
+
+def _spent(entry: AlgorithmResult, cost: str) -> str:
+    """A cost of the whole run."""
+    amounts: Sequence[int] = getattr(entry.measures.costs, cost) if entry.measures else ()
+    return count(amounts[-1] if amounts else None)
 
 
 def _digits(ratio: Ratio) -> int:

@@ -17,6 +17,7 @@ from scenarios.render.comparison import ABSENT, Comparison
 from scenarios.render.page import several
 from scenarios.render.page.several import against_words, comparison_page
 from scenarios.render.ratios import ratio, replicas_needed
+from scenarios.render.verdicts import epsilon_columns
 from scenarios.results.base import as_json
 from scenarios.results.tree import dumps, loads
 from scenarios.schema.load import parse
@@ -50,6 +51,20 @@ class OwnRun(Run):
         return [one | {"path": "own.py:Noisy"} for one in super().specs]
 
 
+def test_a_column_in_which_no_run_has_anything_is_left_out_with_its_meaning(pair):
+    run = read_runs([str(pair[0])])[0]
+    bare = {f"algorithms__{k}__{part}": None for k in (0, 1) for part in ("gradients", "audit")}
+    subjects = Comparison([changed(run, "one", **bare), changed(run, "two", **bare)]).subjects
+    found = several.run_table(subjects, brief=True)
+    assert list(found) == ["Final error", "Most activations", "Messages", "Bytes on the air"]
+    assert "Error of these" not in several.run_meanings(found)
+    assert [one.head for one in epsilon_columns([one.entry for one in subjects])] == ["ε claimed"]
+    full = Comparison([run, changed(run, "other")]).subjects
+    assert list(several.run_table(full))[1:4] == ["Replicas", "Gradients inferred", "Error of these"]
+    assert several.run_meanings(several.run_table(full)).count("Error of these: ") == 1
+    assert len(epsilon_columns([one.entry for one in full])) == 3
+
+
 def test_a_field_that_differs_is_the_only_one_told(pair):
     found = Comparison(read_runs([str(folder) for folder in pair])).differences
     assert [(d.field, d.values) for d in found] == [("algorithms[noisy].scale", (0.2, 1.0))]
@@ -60,6 +75,7 @@ def test_the_same_run_twice_differs_in_nothing_and_by_nothing(pair, tmp_path):
     comparison = Comparison(read_runs([str(pair[0]), str(tmp_path / "again")]))
     assert comparison.differences == []
     assert comparison.cautions == []
+    assert comparison.certainty == []
     for one in comparison.against:
         assert all(
             r is not None and r.estimate == 1 and not r.told_apart for r in (one.final_error, one.gradient_error)
@@ -97,6 +113,7 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
     [
         ("problem__smoothness", 9.0, "Not the same objective"),
         ("problem__data", "another", "Not the same objective"),
+        ("scenario__problem__ridge", 3.0, "Not the same objective (calm; other, by problem.ridge): errors are"),
         (f"{AUDIT}claim__delta", 0.01, "Not the same δ (0: noisy · calm; 0.01: noisy · other)"),
         (f"{AUDIT}claim__stated_adjacency", "any", "Not the same adjacency"),
         (f"{AUDIT}claim__norm", "ℓ7", "Not the same norm of the claim"),
