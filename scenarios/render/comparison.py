@@ -194,7 +194,8 @@ def _differences(runs: Sequence[Run]) -> list[ComparisonResult.Difference]:
 
     Algorithms are matched by name; where every run has one alone, these are matched whatever they are called. One
     that some runs do not have is a field by itself, its value its kind: its fields are compared among those that do.
-    Of an algorithm of somebody's own the fields of its class are compared, defaults and all, and its code. A list of
+    Of an algorithm of somebody's own the fields of its class are compared, defaults and all, and its code; one of
+    another kind, which has not such a field, differs in the kind, and in what is not at its default. A list of
     plain values is one value; a mapping that another run lacks is one as its file may have it, without defaults.
     """
     alone = all(len(run.specs) == 1 for run in runs)
@@ -210,9 +211,12 @@ def _differences(runs: Sequence[Run]) -> list[ComparisonResult.Difference]:
     within = list(_differing("", trees, short))
     own = [{"algorithm" if alone else f"algorithms[{one.get('name')}]": one for one in run.specs} for run in runs]
     for name in dict.fromkeys(name for one in own for name in one):
+        whose = [(run, there[name]) for run, there in zip(runs, own, strict=True) if name in there]
+        idle = [run.at_default(str(one.get("name"))) for run, one in whose]
         within += [
             replace(one, values=tuple(next(values) if name in there else ABSENT for there in own))
-            for one in _differing(name, [there[name] for there in own if name in there])
+            for one in _differing(name, [one for _, one in whose])
+            if not _of_another_kind(one, name, idle)
             for values in [iter(one.values)]
         ]
     missing = [ComparisonResult.Difference(field=field, values=values) for field, values in kinds.items()]
@@ -235,6 +239,13 @@ def _differing(
     elif any(not _same(value, nodes[0]) for value in nodes):
         values = [_brief(one, less) for one, less in zip(nodes, short or nodes, strict=True)]
         yield ComparisonResult.Difference(field=path, values=tuple(cast("Setting", one) for one in values))
+
+
+def _of_another_kind(one: ComparisonResult.Difference, name: str, idle: Sequence[Collection[str]]) -> bool:
+    """Whether some algorithms of this name have no such field, and the others have it at its default."""
+    field = one.field.removeprefix(f"{name}.").partition(".")[0]
+    there = [fields for fields, value in zip(idle, one.values, strict=True) if value is not ABSENT]
+    return len(there) < len(idle) and all(field in fields for fields in there)
 
 
 def _of_two_kinds(inner: Sequence[Mapping[str, object]]) -> bool:

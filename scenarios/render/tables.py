@@ -52,14 +52,15 @@ def fitted(columns: Sequence[Column], console: Console) -> Table:
 
 def stacked(columns: Sequence[Column], console: Console) -> Iterator[Table]:
     """All columns, in as many tables as that takes, each of which begins with the first of them. A column without a
-    head stays with the one before it."""
+    head stays with the one before it, and none is alone in the last table where another one can join it."""
     first, *others = columns
     while others:
         count = len(others)
         while count > 1 and not have_room([first, *others[:count]], console):
             count -= 1
-        if 1 < count < len(others) and not others[count].head:
-            count -= 1
+        beside = 1 < count < len(others) and not others[count].head
+        last = count > 2 and len(others) == count + 1 and others[count - 1].head
+        count -= bool(beside or last)
         yield _table([first, *others[:count]], console)[0]
         others = others[count:]
 

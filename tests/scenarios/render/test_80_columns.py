@@ -312,7 +312,7 @@ def test_a_mistake_of_usage_is_shown_as_every_other(words, said, read_on):
 @pytest.mark.parametrize(
     ("width", "first"),
     [
-        (40, ["point", "loss", "scale", "verdict", "error"]),  # of "final error", a line above it
+        (40, ["point", "loss", "scale", "verdict"]),
         (28, ["point", "verdict", "loss"]),
         (120, ["point", "loss", "scale", "final error", "ε claimed", "verdict"]),
     ],

@@ -391,6 +391,8 @@ def test_algorithms_of_one_folder_and_one_of_each(pair):
     fields = {d.field: d.values for d in comparison.differences}
     assert fields["algorithm.kind"] == ("recal", "private_gradient_descent")
     assert fields["algorithm.activations"][1] is ABSENT
+    assert fields["algorithm.scale"] == (ABSENT, 1.0)
+    assert not fields.keys() & {"algorithm.per_agent", "algorithm.batch", "algorithm.noise"}  # at their defaults
     within = Comparison(read_runs([f"{pair[0]}:plain", f"{pair[0]}:noisy"]))
     assert len(within.runs) == 1
     assert [(one.base, one.other) for one in within.against] == [("plain", "noisy")]
