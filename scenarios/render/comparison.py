@@ -123,10 +123,10 @@ class Comparison:
         if any(one.has_interval and not (one.certain or one.same) for one in self.ratios):
             said.append(f"Of ratios: all intervals hold together at {show(100 * CONFIDENCE)} %.")
         if any(one.epsilon_exact_confidence not in (None, 1) for one in self.against):
-            said.append(
-                "Of exact ε: the two ends of one are right at the confidence of its audit, and those of both audits, "
-                "which is what is said, at less: what each may be wrong is added."
-            )
+            audits = [one.entry.audit for one in self.subjects if isinstance(one.entry.audit, AuditResult)]
+            alone = sorted({audit.exact_confidence for audit in audits} - {1})
+            each = " or ".join(f"{show(100 * one)} %" for one in alone)
+            said.append(f"Of exact ε: one audit is right at {each}, and two together at less: error rates add up.")
         return [*said, *filter(None, [self.replicas_needed])]
 
     @cached_property

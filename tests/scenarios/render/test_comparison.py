@@ -215,7 +215,7 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
     sampled = Comparison([changed(one, one.label, **{f"{AUDIT}claim__delta": 1e-3}) for one in (calm, above)])
     assert sampled.against[1].epsilon_exact_confidence == pytest.approx(0.85)
     assert against_words(sampled.against[1])["epsilon_exact"] == "larger, proven at 85\u202f% (both audits)"
-    assert any(line.startswith("Of exact ε") for line in sampled.certainty)
+    assert any(line.startswith("Of exact ε: one audit is right at 90 % or 95 %, and") for line in sampled.certainty)
     back = Comparison([above, calm])
     assert back.against[1].epsilon_exact == "below"
     for field, value, why in (
