@@ -1,6 +1,7 @@
 """Comparison of runs: numbers of every algorithm side by side, and cautions where they must not be compared."""
 
 import math
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,13 +37,15 @@ ROUNDING = {"final_error": 1e-10, "gradient_error": findings.EXACT_GRADIENT}
 _OPTIMA = "errors are relative to different optima"
 _DIGITS = 8
 """Of a SHA-256 of code, to distinguish it from another."""
+_SEARCHED = re.compile(r" \(the worst of [\d,]+ searched\)")
+"""How many pairs were searched, which is not of the pair."""
 _TERMS: dict[str, Callable[[AuditResult], object]] = {
     "δ": lambda a: a.claim.delta,
     "adjacency": lambda a: a.claim.stated[0],
     "norm of the claim": lambda a: a.claim.norm,
     "change of the gradient": lambda a: show(a.claim.stated[1], 4),
     "audited agent": lambda a: a.loss_breakdown.agent,
-    "audited pair": lambda a: a.pair,
+    "audited pair": lambda a: _SEARCHED.sub("", a.pair),
 }
 """Terms of an audit: the exact epsilons of two that differ in one are not compared."""
 
@@ -322,7 +325,7 @@ def _cautions(
                lambda a: show(a.confidence)),
         differ("audited agent", "each has its own data, and says other things",
                lambda a: str(a.loss_breakdown.agent))
-        or differ("audited pair", "an exact ε is that of its pair", lambda a: a.pair),
+        or differ("audited pair", "an exact ε is that of its pair", lambda a: _SEARCHED.sub("", a.pair)),
         *_own_code(runs),
         _several("version of netsim", "the same scenario may give other numbers", versions),
     ]  # fmt: skip

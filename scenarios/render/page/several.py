@@ -1,5 +1,6 @@
 """The HTML page of a comparison of several runs, with its cells, which the terminal prints too."""
 
+import re
 import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -76,6 +77,7 @@ def comparison_page(comparison: Comparison) -> str:
             meanings=meanings(ordered),
             cautions=comparison.cautions,
             verdicts=[(_verdict_cells(one), found) for one, found in zip(subjects, ordered, strict=True)],
+            two_kinds=any(re.fullmatch(r"algorithm(s\[.*\])?\.kind", one.field) for one in comparison.differences),
             differences=[(d.field, [_value(v) for v in d.values]) for d in comparison.differences],
             most_fields=_FIELDS,
             unrecorded=comparison.unrecorded,

@@ -269,6 +269,17 @@ def test_what_is_said_of_two_exact_epsilons(pair, first, second, words):
     assert there == (words if words == "both are infinite" else "– (not the same audited pair)")
 
 
+def test_how_many_pairs_were_searched_makes_no_other_pair(pair):
+    run = read_runs([str(pair[0])])[0]
+    runs = [
+        changed(run, f"of {count}", **{f"{AUDIT}pair": f"labels flipped (the worst of {count} searched); any change"})
+        for count in ("31", "1,037")
+    ]
+    comparison = Comparison(runs)
+    assert comparison.cautions == []
+    assert "epsilon_exact" not in comparison.against[1].why
+
+
 def test_a_wider_pair_is_no_other_adjacency(pair):
     run = read_runs([str(pair[0])])[0]
     wider = json.loads(dumps(run.results))["algorithms"][1]["audit"]["claim"]
@@ -392,6 +403,7 @@ def test_algorithms_of_one_folder_and_one_of_each(pair):
     assert fields["algorithm.kind"] == ("recal", "private_gradient_descent")
     assert fields["algorithm.activations"][1] is ABSENT
     assert fields["algorithm.scale"] == (ABSENT, 1.0)
+    assert "of algorithms of two kinds" in comparison_page(comparison)
     assert not fields.keys() & {"algorithm.per_agent", "algorithm.batch", "algorithm.noise"}  # at their defaults
     within = Comparison(read_runs([f"{pair[0]}:plain", f"{pair[0]}:noisy"]))
     assert len(within.runs) == 1
