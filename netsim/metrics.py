@@ -99,7 +99,7 @@ class Metrics(Shown):
     Row t of `errors`, one number per replica, is the t-th call of `Node.estimate` in the whole run: by `agents[t]`,
     at `times[t]` seconds. `ledger` has five whole numbers for each: what was on the air by then, and the closing
     agent's own counts. `every`: a stride that stays, whatever memory it takes. `own_gradients`: every estimate of a
-    point costs a gradient.
+    point costs a gradient. `place`: where the agents' code is, for an error.
     """
 
     def __init__(
@@ -114,9 +114,10 @@ class Metrics(Shown):
         last: int | None = None,
         own_gradients: bool = False,
         start: Array | None = None,
+        place: str = "",
     ) -> None:
         self.times, self.agents, self.errors = list[float](), list[int](), list[Array]()
-        self.walk = walk
+        self.walk, self._place = walk, place
         self._air = air
         self._nodes: Sequence[Counted] = nodes
         names = ("packets", "bytes", "messages", "message_bytes", "queries")
@@ -205,7 +206,8 @@ class Metrics(Shown):
         You get a `ProtocolError` where nobody ever called `Node.estimate`.
         """
         if not self.errors:
-            why = "no agent ever called `node.estimate`: there is no round to measure; call it last in each"
+            where = f" ({self._place})" if self._place else ""
+            why = f"no agent ever called `node.estimate`{where}: there is no round to measure; call it last in each"
             raise ProtocolError(why)
         return self.relative_errors()[self.closings(agents)].max(axis=0)
 

@@ -6,6 +6,7 @@ script, a cell of a notebook.
 
 import ast
 import builtins
+import dis
 import inspect
 import linecache
 import re
@@ -178,6 +179,33 @@ def _defined(of: object, name: str) -> tuple[str | None, int | None]:
     """The file and the line where it is defined."""
     code = _code_of(of, name)
     return (None, None) if code is None else (Path(code.co_filename).name, code.co_firstlineno)
+
+
+def run_place(algorithm: Algorithm) -> str:
+    """Where what an agent does is written: the class and, of somebody's own, FILE:LINE."""
+    code, name = _code_of(algorithm, "run"), f"{type(algorithm).__name__}.run"
+    if code is None or not is_own(code.co_filename):
+        return name
+    return f"{name}, {Path(code.co_filename).name}:{code.co_firstlineno}"
+
+
+def receives_at(algorithm: Algorithm) -> str:
+    """Where the class, or a function of its file, waits for a single message with `node.receive`: the class and, of
+    somebody's own, FILE:LINE; "" where nothing does."""
+    kind = type(algorithm)
+    run = inspect.unwrap(kind.run)
+    methods = [value for one in kind.__mro__ if one is not Algorithm for value in vars(one).values()]
+    beside = [value for value in run.__globals__.values() if inspect.isfunction(value)]
+    codes = [getattr(inspect.unwrap(one) if callable(one) else one, "__code__", None) for one in (*methods, *beside)]
+    for code in codes:
+        if not isinstance(code, CodeType) or code.co_filename != run.__code__.co_filename:
+            continue
+        codes.extend(code.co_consts)  # functions within
+        for one in dis.get_instructions(code):
+            if one.argval == "receive" and one.opname in ("LOAD_ATTR", "LOAD_METHOD") and one.positions is not None:
+                place = f", {Path(code.co_filename).name}:{one.positions.lineno}"
+                return kind.__name__ + place * is_own(code.co_filename)
+    return ""
 
 
 def check_own(algorithm: Algorithm) -> None:

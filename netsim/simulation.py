@@ -36,6 +36,7 @@ from netsim.own import (
     close_coroutines,
     explained,
     not_a_coroutine,
+    run_place,
     stated,
     unawaited,
     waits_at,
@@ -655,6 +656,7 @@ class Simulation:
             every=self.recording.measure_every,
             own_gradients=self.recording.own_gradients,
             last=getattr(self.algorithm, "rounds", None),
+            place=run_place(self.algorithm),
             start=self.algorithm.starting_point(self.topology.agents, self.problem.dimension),
         )
 

@@ -272,27 +272,28 @@ def _print_differences(comparison: "Comparison") -> None:
 
 
 def _print_numbers(comparison: "Comparison") -> None:
-    from scenarios.render.page.several import run_cells
-    from scenarios.render.verdicts import coloured, epsilon_columns
+    from scenarios.render.page.several import run_meanings, run_table
+    from scenarios.render.verdicts import coloured, epsilon_columns, print_meanings
     from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import MISSING, show
 
     entries = [one.entry for one in comparison.subjects]
     names = Column("algorithm", [escape(one.label) for one in comparison.subjects], at_least=16)
     deltas = [show(one.audit.claim.delta) if isinstance(one.audit, AuditResult) else MISSING for one in entries]
-    columns = [*epsilon_columns(entries), Column("δ", deltas, right=True, whole=True)]
+    columns = epsilon_columns(entries)
+    columns += [Column("δ", deltas, right=True, whole=True)] * ({*deltas} != {MISSING})
     columns.append(Column("verdict", list(map(coloured, entries)), whole=True))
-    rows = [[cells[0].partition(" [")[0], *cells[2:7]] for cells in map(run_cells, comparison.subjects)]
-    heads = ("final error", "estimated", "their error", "Θ", "messages", "bytes")
-    found = zip(heads, zip(*rows, strict=True), strict=True)
-    costs = [Column(head, cells, right=True, whole=True) for head, cells in found]
+    found = run_table(comparison.subjects, brief=True)
+    costs = [Column(head.lower(), cells, right=True, whole=True) for head, cells in found.items()]
     print_tables(names, (columns, costs), console)
+    print_meanings(columns)
+    line(run_meanings(found), style="dim")
+    console.print()
 
 
 def _print_ratios(comparison: "Comparison") -> None:
-    from scenarios.render.comparison import CONFIDENCE, QUANTITIES
+    from scenarios.render.comparison import QUANTITIES
     from scenarios.render.page.several import against_words
-    from scenarios.results.numbers import show
 
     for one in comparison.against:
         console.print(f"[bold]{escape(one.other)}[/] against {escape(one.base)}:", highlight=False)
@@ -307,11 +308,8 @@ def _print_ratios(comparison: "Comparison") -> None:
             line(f"  {words}: {compared[name]}{how}")
         if one.epsilon_exact is not None or "epsilon_exact" in one.why:
             line(f"  exact ε: {compared['epsilon_exact']}")
-    if ratios := [one for one in comparison.ratios if not one.same]:
-        said = ["2 × means twice the number of the base."]
-        if any(one.has_interval and not one.certain for one in ratios):
-            said.append(f"The intervals of ratios hold together at {show(100 * CONFIDENCE)} %.")
-        line(" ".join(filter(None, (*said, comparison.replicas_needed))))
+    if comparison.certainty:
+        line(" ".join(comparison.certainty))
 
 
 @command("artifact", "netsim artifact results/mine --out artifact", "netsim artifact private-descent --out artifact")

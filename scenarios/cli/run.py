@@ -162,7 +162,7 @@ def _check(
     first, spec, names = plan.first, located.scenario, [variant.name for variant in plan.variants]
     status = terminal.DONE if first is not None else terminal.WRONG_INPUT
     undefined = () if first is None else tuple(_undefined(first))
-    waits = first.scenario.waits_forever if first is not None and first.scenario.exchange.deadline is None else ""
+    waits = "" if first is None else _waits(first)
     for name, why in plan.absent.items():
         terminal.remark(f"{name}: {why}".removeprefix(": "))
     if as_json:
@@ -190,6 +190,19 @@ def _check(
     for one in (*filter(None, [waits]), *undefined):
         terminal.remark(str(one))
     raise typer.Exit(status)
+
+
+def _waits(experiment: "Experiment") -> str:
+    """Who may wait forever for a packet that is lost, and the remedy: at an exchange without a deadline, or at
+    `node.receive`, which has none; "" where nobody does."""
+    waits = experiment.scenario.waits_forever
+    if not waits or experiment.scenario.exchange.deadline is None:
+        return waits
+    from netsim.own import receives_at
+
+    found = {one.spec.name: receives_at(one.simulation.algorithm) for one in experiment.subjects}
+    places = ", ".join(f"{name} ({place})" for name, place in found.items() if place)
+    return f"{waits} node.receive has no deadline; with it waits: {places}." if places else ""
 
 
 @dataclass(frozen=True)

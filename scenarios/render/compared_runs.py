@@ -56,6 +56,15 @@ class Run:
             specs += [spec] if one.name in names else []
         return specs
 
+    def at_default(self, name: str) -> set[str]:
+        """Fields of an algorithm in the scenario that are what they are where its file does not say them."""
+        return {
+            field
+            for one in self.results.scenario.algorithms
+            if one.name == name
+            for field in one.model_dump().keys() - one.model_dump(exclude_defaults=True).keys()
+        }
+
     @cached_property
     def posed(self) -> tuple[str, ...]:
         """The problem, in its fields and facts, but for what the seed draws of it."""

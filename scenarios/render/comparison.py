@@ -1,19 +1,18 @@
 """Comparison of runs: numbers of every algorithm side by side, and cautions where they must not be compared."""
 
 import math
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import compress
-from statistics import median
 from typing import cast
-
-from scipy.stats import binom
 
 from attacks.audit.verdict import exceeds
 from scenarios.render.compared_runs import Fields, Run, redrawn
+from scenarios.render.ratios import no_ratio, ratio, replicas_needed
 from scenarios.render.sentences import word
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
@@ -33,16 +32,20 @@ QUANTITIES = {"final_error": "final relative error", "gradient_error": "median e
 """Numbers known of every replica, which have intervals."""
 _KINDS = ("name", "kind")
 """Fields that say which fields a mapping has."""
+ROUNDING = {"final_error": 1e-10, "gradient_error": findings.EXACT_GRADIENT}
+"""Errors that are 0 but for rounding, and the residual of the optimum: a ratio of two, or to one, tells nothing."""
 _OPTIMA = "errors are relative to different optima"
 _DIGITS = 8
 """Of a SHA-256 of code, to distinguish it from another."""
+_SEARCHED = re.compile(r" \(the worst of [\d,]+ searched\)")
+"""How many pairs were searched, which is not of the pair."""
 _TERMS: dict[str, Callable[[AuditResult], object]] = {
     "δ": lambda a: a.claim.delta,
     "adjacency": lambda a: a.claim.stated[0],
     "norm of the claim": lambda a: a.claim.norm,
     "change of the gradient": lambda a: show(a.claim.stated[1], 4),
     "audited agent": lambda a: a.loss_breakdown.agent,
-    "audited pair": lambda a: a.pair,
+    "audited pair": lambda a: _SEARCHED.sub("", a.pair),
 }
 """Terms of an audit: the exact epsilons of two that differ in one are not compared."""
 
@@ -117,6 +120,19 @@ class Comparison:
         return [found for one in self.against for name in QUANTITIES if (found := getattr(one, name)) is not None]
 
     @cached_property
+    def certainty(self) -> list[str]:
+        """How sure each number is that is set beside another."""
+        said = ["2 × means twice the number of the base."] if any(not one.same for one in self.ratios) else []
+        if any(one.has_interval and not (one.certain or one.same) for one in self.ratios):
+            said.append(f"Of ratios: all intervals hold together at {show(100 * CONFIDENCE)} %.")
+        if any(one.epsilon_exact_confidence not in (None, 1) for one in self.against):
+            audits = [one.entry.audit for one in self.subjects if isinstance(one.entry.audit, AuditResult)]
+            alone = sorted({audit.exact_confidence for audit in audits} - {1})
+            each = " or ".join(f"{show(100 * one)} %" for one in alone)
+            said.append(f"Of exact ε: one audit is right at {each}, and two together at less: error rates add up.")
+        return [*said, *filter(None, [self.replicas_needed])]
+
+    @cached_property
     def replicas_needed(self) -> str:
         """How many replicas intervals take where there were too few, in a sentence; empty where there are enough."""
         needed = sorted({replicas_needed(one) for one in self.ratios if not (one.has_interval or one.same)})
@@ -181,7 +197,8 @@ def _differences(runs: Sequence[Run]) -> list[ComparisonResult.Difference]:
 
     Algorithms are matched by name; where every run has one alone, these are matched whatever they are called. One
     that some runs do not have is a field by itself, its value its kind: its fields are compared among those that do.
-    Of an algorithm of somebody's own the fields of its class are compared, defaults and all, and its code. A list of
+    Of an algorithm of somebody's own the fields of its class are compared, defaults and all, and its code; one of
+    another kind, which has not such a field, differs in the kind, and in what is not at its default. A list of
     plain values is one value; a mapping that another run lacks is one as its file may have it, without defaults.
     """
     alone = all(len(run.specs) == 1 for run in runs)
@@ -197,9 +214,12 @@ def _differences(runs: Sequence[Run]) -> list[ComparisonResult.Difference]:
     within = list(_differing("", trees, short))
     own = [{"algorithm" if alone else f"algorithms[{one.get('name')}]": one for one in run.specs} for run in runs]
     for name in dict.fromkeys(name for one in own for name in one):
+        whose = [(run, there[name]) for run, there in zip(runs, own, strict=True) if name in there]
+        idle = [run.at_default(str(one.get("name"))) for run, one in whose]
         within += [
             replace(one, values=tuple(next(values) if name in there else ABSENT for there in own))
-            for one in _differing(name, [there[name] for there in own if name in there])
+            for one in _differing(name, [one for _, one in whose])
+            if not _of_another_kind(one, name, idle)
             for values in [iter(one.values)]
         ]
     missing = [ComparisonResult.Difference(field=field, values=values) for field, values in kinds.items()]
@@ -222,6 +242,13 @@ def _differing(
     elif any(not _same(value, nodes[0]) for value in nodes):
         values = [_brief(one, less) for one, less in zip(nodes, short or nodes, strict=True)]
         yield ComparisonResult.Difference(field=path, values=tuple(cast("Setting", one) for one in values))
+
+
+def _of_another_kind(one: ComparisonResult.Difference, name: str, idle: Sequence[Collection[str]]) -> bool:
+    """Whether some algorithms of this name have no such field, and the others have it at its default."""
+    field = one.field.removeprefix(f"{name}.").partition(".")[0]
+    there = [fields for fields, value in zip(idle, one.values, strict=True) if value is not ABSENT]
+    return len(there) < len(idle) and all(field in fields for fields in there)
 
 
 def _of_two_kinds(inner: Sequence[Mapping[str, object]]) -> bool:
@@ -298,13 +325,13 @@ def _cautions(
                lambda a: show(a.confidence)),
         differ("audited agent", "each has its own data, and says other things",
                lambda a: str(a.loss_breakdown.agent))
-        or differ("audited pair", "an exact ε is that of its pair", lambda a: a.pair),
+        or differ("audited pair", "an exact ε is that of its pair", lambda a: _SEARCHED.sub("", a.pair)),
         *_own_code(runs),
         _several("version of netsim", "the same scenario may give other numbers", versions),
     ]  # fmt: skip
     found += [_unfinished(run) for run in runs if run.results.status != "complete"]
-    if len(runs) > 1 and (single := [label for label in whose if label not in paired]):
-        found.append(f"In no other run, so that nothing is set beside it: {', '.join(single)}.")
+    if len(runs) > 1:
+        found.append(_alone(whose, paired))
     for label, audit in judged:
         if audit.earlier:
             times, joint = f"{len(audit.earlier)} time{'s' * (len(audit.earlier) > 1)}", audit.joint_confidence
@@ -312,6 +339,19 @@ def _cautions(
             found.append(f"{label} was audited {times} before: its numbers are of the last audit{sure}.")
     found += [f"{one.label}: {one.entry.outside_model}." for one in subjects if one.entry.outside_model]
     return [line for line in found if line]
+
+
+def _alone(whose: Mapping[str, str], paired: Collection[str]) -> str:
+    """A sentence of the algorithms, each with its run, that are in no other run: all of a run by its name."""
+    single = [label for label in whose if label not in paired]
+    if len(single) == len(whose) > 2:
+        return f"None of the {len(single)} algorithms is in two runs, so that nothing is set beside another."
+    here, every = (Counter(whose[label] for label in labels) for labels in (single, whose))
+    whole = {run for run, count in here.items() if count == every[run] > 2}
+    named = dict.fromkeys(
+        f"all {every[run]} of {run}" if (run := whose[label]) in whole else label for label in single
+    )
+    return f"In no other run, so that nothing is set beside it: {', '.join(named)}." if named else ""
 
 
 def _unfinished(run: Run) -> str:
@@ -333,7 +373,10 @@ def _objectives(runs: Sequence[Run]) -> list[str]:
         ": ".join(filter(None, (_labels(alike), ", ".join(compress(own, apart)))))
         for alike, own in zip(posed.values(), facts, strict=True)
     ]
-    other = [f"Not the same objective ({'; '.join(listed)}): {_OPTIMA}."] if len(posed) > 1 else []
+    fields = [one.field for one in _differences(runs) if one.field.startswith("problem")]
+    by = f", by {', '.join(fields)}" if fields and not any(apart) else ""
+    said = "; ".join(listed) + by
+    other = [f"Not the same objective ({said}): {_OPTIMA}."] if len(posed) > 1 else []
     return [*other, *filter(None, map(_splits, posed.values()))]
 
 
@@ -420,7 +463,7 @@ def _against(base: Subject, other: Subject, level: float) -> ComparisonResult.Ag
         if different and side != "both infinite":
             why["epsilon_exact"], side = f"not the same {different}", None
         else:  # both intervals hold at once: each fails with its own error rate, and either may (a union bound)
-            confidence = max(0.0, round(first.confidence + second.confidence - 1, 12))
+            confidence = max(0.0, round(first.exact_confidence + second.exact_confidence - 1, 12))
     return ComparisonResult.Against(
         base=base.label, other=other.label, epsilon_exact=side, epsilon_exact_confidence=confidence, why=why, **ratios
     )
@@ -450,52 +493,9 @@ def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | st
         return "nothing was estimated" if name == "gradient_error" else "nothing was run"
     if (base.run.posed, base.run.split) != (other.run.posed, other.run.split) and not redrawn(base.run, other.run):
         return "not the same objective"
-    if not all(0 < v < math.inf for v in (*first, *second)):
-        return "an error is 0 or no number"
     # replica r of both draws from streams of one seed, so that they belong together
     paired = len(first) == len(second) and base.run.results.seed == other.run.results.seed
+    if why := no_ratio(ROUNDING[name], first, second, paired=paired):
+        return why
     certain = tuple(len(one) == 1 and not entry.noise for one, entry in zip((first, second), entries, strict=True))
     return ratio(first, second, paired=paired, confidence=level, certain=certain)
-
-
-def _median_interval(values: Sequence[float], confidence: float) -> tuple[float, float]:
-    """Two order statistics with the median of the law between them, at that confidence, for every law: x₍ₖ₎ and
-    x₍ₙ₊₁₋ₖ₎ with the largest k for which P(Bin(n, ½) < k) ≤ (1 − confidence)/2. nan, nan where there is none."""
-    ordered, n = sorted(values), len(values)
-    k = 0
-    while 2 * (k + 1) <= n + 1 and float(binom.cdf(k, n, 0.5)) <= (1 - confidence) / 2:
-        k += 1
-    return (ordered[k - 1], ordered[n - k]) if k else (math.nan, math.nan)
-
-
-def replicas_needed(found: Ratio) -> int:
-    """How many replicas of each sample an interval of such a ratio takes: n with 2·½ⁿ ≤ 1 − confidence."""
-    confidence = found.confidence if found.paired else (1 + found.confidence) / 2
-    return math.ceil(1 - math.log2(1 - confidence))
-
-
-def ratio(
-    first: Sequence[float],
-    second: Sequence[float],
-    *,
-    paired: bool,
-    confidence: float,
-    certain: Sequence[bool] = (False, False),
-) -> Ratio:
-    """The second sample over the first one; both are finite and above 0, and `paired` ones equally long. `certain`:
-    whether each is one number without any noise, which is its own interval.
-
-    Without pairs the interval is made of one of each median, at (1 + confidence)/2 both: it holds whatever the laws
-    are and however the samples depend on each other, and is wide.
-    """
-    counts = len(first), len(second)
-    if paired and not any(certain):
-        quotients = [b / a for a, b in zip(first, second, strict=True)]
-        ends, same = _median_interval(quotients, confidence), list(first) == list(second)
-        return Ratio(median(quotients), *ends, True, confidence, counts, same)
-    (a_low, a_high), (b_low, b_high) = (
-        (v[0], v[0]) if sure else _median_interval(v, (1 + confidence) / 2)
-        for v, sure in zip((first, second), certain, strict=True)
-    )
-    ends, same = (b_low / a_high, b_high / a_low), paired and list(first) == list(second)
-    return Ratio(median(second) / median(first), *ends, paired and all(certain), confidence, counts, same)

@@ -511,7 +511,7 @@ def gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
         return [f"None of {found.queries:,} private gradients could be inferred {source}."]
     count = f"{found.estimated:,} of {found.queries:,} private gradients"
     if found.worst < findings.EXACT_GRADIENT:
-        return [f"{count} recovered {source}, the worst to {show(found.worst)}."]
+        return [f"{count} recovered {source}, the worst to a relative error of {show(found.worst)}."]
     public = f"{show(found.baseline)} for who knows only the public quadratic term"
     middle = found.median
     if middle is not None and middle >= min(1.0, found.baseline if found.baseline is not None else 1.0):

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from scenarios.render.terminal import NARROW, PARTS, in_parts
 
@@ -20,9 +21,9 @@ _SHORTEST = 8
 class Column:
     """A column with its cells, in rich's markup.
 
-    `whole`: its cells are never broken or cut; else they are broken between words, and within one if need be, but
-    take `at_least` so many columns where they are that long. `spared`: where the table is too wide, columns go in
-    this order, 1 first; 0 stays.
+    `whole`: its cells are never broken or cut, and its head only between words; else they are broken between words,
+    and within one if need be, but take `at_least` so many columns where they are that long. `spared`: where the
+    table is too wide, columns go in this order, 1 first; 0 stays.
     """
 
     head: str
@@ -51,14 +52,15 @@ def fitted(columns: Sequence[Column], console: Console) -> Table:
 
 def stacked(columns: Sequence[Column], console: Console) -> Iterator[Table]:
     """All columns, in as many tables as that takes, each of which begins with the first of them. A column without a
-    head stays with the one before it."""
+    head stays with the one before it, and none is alone in the last table where another one can join it."""
     first, *others = columns
     while others:
         count = len(others)
         while count > 1 and not have_room([first, *others[:count]], console):
             count -= 1
-        if 1 < count < len(others) and not others[count].head:
-            count -= 1
+        beside = 1 < count < len(others) and not others[count].head
+        last = count > 2 and len(others) == count + 1 and others[count - 1].head
+        count -= bool(beside or last)
         yield _table([first, *others[:count]], console)[0]
         others = others[count:]
 
@@ -102,8 +104,10 @@ def _table(columns: Sequence[Column], console: Console) -> tuple[Table, int]:
     longest = [max(text.cell_len for text in column) for column in texts]
     words = [[word for text in column for word in text.plain.split()] or [""] for column in texts]
     least = [
-        long if one.whole else max(max(map(cell_len, own)), min(long, one.at_least))
-        for one, own, long in zip(columns, words, longest, strict=True)
+        max([cell_len(word) for word in one.head.split()] + [text.cell_len for text in own[1:]], default=0)
+        if one.whole
+        else max(max(map(cell_len, spoken)), min(long, one.at_least))
+        for one, own, spoken, long in zip(columns, texts, words, longest, strict=True)
     ]
     room, needed = console.width - 2 * len(columns) - 1, sum(least) + 2 * len(columns) + 1
     if sum(least) > room:  # long names are broken where they have parts
@@ -121,7 +125,8 @@ def _table(columns: Sequence[Column], console: Console) -> tuple[Table, int]:
             overflow="ellipsis" if one.whole else "fold", width=width,
         )  # fmt: skip
     for column, own, width in zip(table.columns, texts, widths, strict=True):
-        column.header, *own[1:] = (in_parts(text, width) for text in own)
+        head, *own[1:] = (in_parts(text, width) for text in own)
+        column.header = Text("\n").join(head.wrap(console, width))  # also of a column whose cells are whole
     for row in zip(*(own[1:] for own in texts), strict=True):
         table.add_row(*row)
     return table, needed

@@ -57,13 +57,21 @@ def coloured(entry: Entry) -> str:
 
 
 def epsilon_columns(entries: Sequence[Entry]) -> list[Column]:
-    """The three epsilons; what is claimed is left out last where there is no room."""
+    """Of the three epsilons those that some algorithm has; what is claimed is left out last for want of room."""
     audits = [one.audit for one in entries]
     claimed = [show_epsilon(findings.claimed(one)) for one in entries]
     found = [exact(getattr(audit, "epsilon_exact", None)) for audit in audits]
     proven = [at_least(getattr(audit, "epsilon_audited", None)) for audit in audits]
     heads = (("ε claimed", claimed, 5), ("ε exact", found, 4), ("ε audited", proven, 3))
-    return [Column(head, cells, right=True, whole=True, spared=rank) for head, cells, rank in heads]
+    columns = [Column(head, cells, right=True, whole=True, spared=rank) for head, cells, rank in heads]
+    return [one for one in columns if {*one.cells} != {MISSING}]
+
+
+def print_meanings(columns: Sequence[Column]) -> None:
+    """A line for each of the epsilons among these columns."""
+    for one in columns:
+        if one.head in plain_words.EPSILONS:
+            line(f"{one.head} is {plain_words.EPSILONS[one.head]}.", style="dim")
 
 
 # ── a run ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -105,8 +113,7 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
     spaced = len(results.algorithms) > 1  # a table ends with a blank line
     if tabled and any(isinstance(one.audit, AuditResult) for one in results.algorithms):
         spaced = False
-        for name, words in plain_words.EPSILONS.items():
-            line(f"{name} is {words}.", style="dim")
+        print_meanings(columns)
     outside = "* outside the paper's threat model: an active adversary interfered"
     interfered = any(entry.outside_model for entry in results.algorithms)
     notes = [*[outside] * interfered, *filter(None, [findings.auditor(results)])]
@@ -206,8 +213,9 @@ def _print_costs(results: Results) -> None:
         console.print(fitted(columns, console))
         measure = results.scenario.measures.measure.replace("_", " ")
         line(
-            f"Costs until the {measure} stayed at an accuracy. Θ: PLF, LCI, the most activations or rounds of one "
-            "agent; closed: rounds, or activations in all; bytes: all on the air; queries: of all agents."
+            f"What it took until the {measure} had come down to an accuracy to stay. Θ: the most rounds, or "
+            "activations, of one agent (PLF or LCI in the papers); closed: rounds, or activations of all agents; "
+            "bytes: all on the air; queries: gradients of all agents; seconds: of virtual time."
         )
     missed: list[str] = []
     for name in dict.fromkeys(name for name, _, _ in rows):

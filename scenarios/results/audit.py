@@ -512,6 +512,13 @@ class AuditResult(_Repeated, Shown):
     __repr__ = Shown.__repr__
 
     @property
+    def exact_confidence(self) -> float:
+        """Confidence of the ends of ε exact: at δ = 0 they take none (one transcript is enough below, and a bound
+        above holds for all), but for who does not know private coins."""
+        certain = self.claim.delta == 0 and self.secret_coins is None
+        return 1.0 if certain else self.confidence
+
+    @property
     def used_of_allowed(self) -> str:
         """The change by which the pair differs beside the one that the claim allows, in words."""
         return MISSING if self.change_used is None else whole_percent(self.change_used)

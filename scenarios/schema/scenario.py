@@ -307,13 +307,14 @@ class Scenario(Model):
     def waits_forever(self) -> str:
         """Why who waits for a packet may wait forever, and the remedy; "" where every packet gets there."""
         laws = {"links": self.links} | {f"link_overrides[{k}].law": o.law for k, o in enumerate(self.link_overrides)}
-        loses = bool(self.downtimes or self.active_adversaries)
         for where, law in laws.items():
-            if not law.reliable and (loses or law.loss != 0 or law.outages is not None or law.buffer is not None):
+            meets = self.downtimes or self.active_adversaries or law.outages is not None or law.buffer is not None
+            if not law.reliable and (meets or law.loss != 0):
+                less = "" if meets else f", or {where}.loss: 0"
                 return (
                     f"{where}.reliable is false: a packet that is lost or rejected is not sent again, and who waits "
-                    f"for it waits forever. Set {where}.reliable: true, or {where}.loss: 0. (Exchanges go on without "
-                    "it at exchange.deadline.)"
+                    f"for it waits forever. Set {where}.reliable: true{less}. (Exchanges go on without it at "
+                    "exchange.deadline.)"
                 )
         return ""
 

@@ -1,11 +1,12 @@
 """The HTML page of a comparison of several runs, with its cells, which the terminal prints too."""
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from scenarios.files.document import setting
-from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES, Comparison, Subject
+from scenarios.render.comparison import ABSENT, QUANTITIES, Comparison, Subject
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import environment, progress
@@ -14,7 +15,8 @@ from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import ComparisonResult, Ratio, Side
-from scenarios.results.numbers import MISSING, at_least, count, exact, known, show, show_epsilon
+from scenarios.results.numbers import MISSING, at_least, count, exact, known, percent, show, show_epsilon
+from scenarios.results.tree import AlgorithmResult
 
 _LETTERS = 300
 """Of a value in the table of differences."""
@@ -22,14 +24,29 @@ _FIELDS = 12
 """Fields that differ beyond which their table is closed."""
 _EXACT = "epsilon_exact"
 _SAME, _FEW, _CERTAIN = "the same in every replica", " (too few replicas)", " (no noise in it)"
+_MOST_DIGITS = 6
+"""Of a ratio near 1."""
 _SIDES: dict[Side | None, str] = {
     "not told apart": "no proven difference",
     "equal": "the same",
     "both infinite": "both are infinite",
 }
 """How two exact epsilons lie to each other where neither is larger."""
-_COSTS = {"plf": "Θ", "messages": "Messages", "bytes": "Bytes on the air", "queries": "Queries"}
-_HEADS = ("Algorithm", "Final relative error [5 %, 95 %]", "Replicas", "Gradients estimated", "Median error")
+_FINAL, _FINAL_WITHIN = "Final error", "Final error [5\u202f%, 95\u202f%]"
+_INFERRED, _ERRORS, _ACTIVATIONS = "Gradients inferred", "Error of these", "Most activations"
+_MESSAGES, _BYTES = "Messages", "Bytes on the air"
+_DISTANCE = "Final error: distance to the optimum, relative to it, median over the replicas."
+_MEANINGS = {
+    _FINAL: _DISTANCE,
+    _FINAL_WITHIN: _DISTANCE,
+    _INFERRED: "Gradients inferred: those of which the adversary has an estimate, of all that the agents computed.",
+    _ERRORS: "Error of these: the median, relative to the gradient: near 10⁻¹⁵ it is known but for rounding, at 1 "
+    "the error is as large as the gradient.",
+    _ACTIVATIONS: "Most activations: of one agent, or its rounds.",
+    _MESSAGES: "Messages: one for each receiver.",
+    _BYTES: "Bytes on the air: of all packets, acknowledgements and repeats too.",
+}
+"""What columns of runs mean, where their heads do not say it."""
 
 
 def comparison_page(comparison: Comparison) -> str:
@@ -60,20 +77,19 @@ def comparison_page(comparison: Comparison) -> str:
             meanings=meanings(ordered),
             cautions=comparison.cautions,
             verdicts=[(_verdict_cells(one), found) for one, found in zip(subjects, ordered, strict=True)],
+            two_kinds=any(re.fullmatch(r"algorithm(s\[.*\])?\.kind", one.field) for one in comparison.differences),
             differences=[(d.field, [_value(v) for v in d.values]) for d in comparison.differences],
             most_fields=_FIELDS,
             unrecorded=comparison.unrecorded,
             quantities=list(QUANTITIES.values()),
             against=[_against(one) for one in comparison.against],
-            confidence=show(100 * CONFIDENCE),
-            needed=comparison.replicas_needed,
+            certainty=comparison.certainty,
             intervals=any(one.has_interval and not one.certain for one in comparison.ratios),
             curves_title="The runs and the attacks",
             run_title="How they end, and what they cost",
-            run_rows=[
-                (*_HEADS, *_COSTS.values(), "Virtual time, s"),
-                *((one.label, *run_cells(one)) for one in subjects),
-            ],
+            run_columns=(columns := run_table(subjects)),
+            run_names=[one.label for one in subjects],
+            run_meanings=run_meanings(columns),
             summaries={},
             version=" and ".join(dict.fromkeys(run.results.versions.get("netsim-lab", "") for run in runs)),
             **progress(shown, "eavesdropper"),
@@ -91,7 +107,7 @@ def _against(one: ComparisonResult.Against) -> dict[str, object]:
     return {
         "other": one.other,
         "base": one.base,
-        "cells": [(words[name], r and r.told_apart) for name, r in ratios.items()],
+        "cells": [(words[name], r and _apart(r)) for name, r in ratios.items()],
         "replicas": paired,
         "exact": words[_EXACT],
     }
@@ -112,19 +128,61 @@ def _verdict_cells(one: Subject) -> list[str]:
     return [claimed, exact(audit.epsilon_exact), proven, show(audit.claim.delta), count(audit.first_violation)]
 
 
-def run_cells(one: Subject) -> list[str]:
-    """The end of a run, the gradients that were estimated, and the costs."""
-    entry = one.entry
-    curve, inferred = entry.convergence, entry.gradients
-    final = show(curve and curve.final)
-    if curve and curve.final is not None and curve.replicas > 1 and curve.low and curve.high:
-        final = f"{show(curve.final)} [{show(curve.low[-1])}, {show(curve.high[-1])}]"
-    got, median = MISSING, MISSING
-    if isinstance(inferred, GradientResult):
-        got, median = f"{count(inferred.estimated)} of {count(inferred.queries)}", show(inferred.median)
-    spent: list[Sequence[int]] = [getattr(entry.measures.costs, key) if entry.measures else () for key in _COSTS]
-    costs = [count(one[-1] if one else None) for one in spent]
-    return [final, count(curve and curve.replicas), got, median, *costs, show(entry.run and entry.run.time, 4)]
+def run_table(subjects: Sequence[Subject], *, brief: bool = False) -> dict[str, list[str]]:
+    """How runs end, the gradients that were estimated, and the costs: the cells of each column, by its head, without
+    those that no run has anything in. `brief`: without intervals, replicas and times."""
+    rounds = all(one.entry.convergence.unit == "rounds" for one in subjects if one.entry.convergence)
+    columns = {
+        _FINAL if brief else _FINAL_WITHIN: [_final(one.entry, brief) for one in subjects],
+        "Replicas": [count(curve and curve.replicas) for curve in (one.entry.convergence for one in subjects)],
+        _INFERRED: [_inferred(one.entry)[0] for one in subjects],
+        _ERRORS: [_inferred(one.entry)[1] for one in subjects],
+        "Rounds" if rounds else _ACTIVATIONS: [_spent(one.entry, "plf") for one in subjects],
+        _MESSAGES: [_spent(one.entry, "messages") for one in subjects],
+        _BYTES: [_spent(one.entry, "bytes") for one in subjects],
+        "Virtual time, s": [show(one.entry.run and one.entry.run.time, 4) for one in subjects],
+    }
+    less = ("Replicas", "Virtual time, s") if brief else ()
+    return {head: cells for head, cells in columns.items() if head not in less and {*cells} != {MISSING}}
+
+
+def run_meanings(heads: Collection[str]) -> str:
+    """What these heads of `run_table` mean."""
+    return " ".join(words for head, words in _MEANINGS.items() if head in heads)
+
+
+def _final(entry: AlgorithmResult, brief: bool) -> str:
+    curve = entry.convergence
+    if brief or not (curve and curve.final is not None and curve.replicas > 1 and curve.low and curve.high):
+        return show(curve and curve.final)
+    return f"{show(curve.final)} [{show(curve.low[-1])}, {show(curve.high[-1])}]"
+
+
+def _inferred(entry: AlgorithmResult) -> tuple[str, str]:
+    """How many gradients of how many have an estimate, and its median error."""
+    found = entry.gradients
+    if not isinstance(found, GradientResult):
+        return MISSING, MISSING
+    return f"{count(found.estimated)} of {count(found.queries)}", show(found.median)
+
+
+def _spent(entry: AlgorithmResult, cost: str) -> str:
+    """A cost of the whole run."""
+    amounts: Sequence[int] = getattr(entry.measures.costs, cost) if entry.measures else ()
+    return count(amounts[-1] if amounts else None)
+
+
+def _digits(ratio: Ratio) -> int:
+    """As many as show that a ratio is not 1, where it is told apart from 1."""
+    if not ratio.told_apart:
+        return 3
+    ends = (ratio.low, ratio.high)
+    return next((n for n in range(3, _MOST_DIGITS) if "1" not in [show(end, n) for end in ends]), _MOST_DIGITS)
+
+
+def _apart(ratio: Ratio) -> bool:
+    """Whether it is not 1, in the digits that are shown."""
+    return ratio.told_apart and "1" not in [show(end, _MOST_DIGITS) for end in (ratio.low, ratio.high)]
 
 
 def against_words(one: ComparisonResult.Against) -> dict[str, str]:
@@ -134,13 +192,17 @@ def against_words(one: ComparisonResult.Against) -> dict[str, str]:
     for name in QUANTITIES:
         ratio: Ratio | None = getattr(one, name)
         if ratio is not None:
-            ends = f" [{show(ratio.low)}, {show(ratio.high)}]" if ratio.has_interval else _FEW
-            found[name] = f"{show(ratio.estimate)} ×{_CERTAIN if ratio.certain else ends}"
+            digits = _digits(ratio)
+            ends = f" [{show(ratio.low, digits)}, {show(ratio.high, digits)}]" if ratio.has_interval else _FEW
+            found[name] = f"{show(ratio.estimate, digits)} ×{_CERTAIN if ratio.certain else ends}"
+            if ratio.certain and not _apart(ratio):
+                found[name] = f"the same to {_MOST_DIGITS} digits"
             if ratio.same:
                 found[name] = "the same" if ratio.certain else _SAME
     if one.epsilon_exact in _SIDES:
         found[_EXACT] = _SIDES[one.epsilon_exact]
     elif one.epsilon_exact is not None:
         which = "smaller" if one.epsilon_exact == "below" else "larger"
-        found[_EXACT] = f"{which}, proven at {show(100 * known(one.epsilon_exact_confidence))} %"
+        sure = known(one.epsilon_exact_confidence)
+        found[_EXACT] = f"{which}, proven" + (f" at {percent(sure)} (both audits)" if sure < 1 else "")
     return found

@@ -51,6 +51,8 @@ _CELLS, _LETTERS, _DARK = 80, 50, 0.18
 """Cells of a heat map of which each has its number; letters of a row of them in the larger type; light of a cell
 below which that is white."""
 _PAIRS, _ROWS = 6, 300
+_MOST_COLUMNS, _LEAST_FOUND = 11, 3
+"""Columns of a table that are in sight on a page, and those of results in each, at least."""
 
 
 @dataclass(frozen=True)
@@ -177,8 +179,6 @@ def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) 
     points = {row.get("point") for row in table.rows}
     failed = {row.get("point"): str(row["error"]) for row in table.rows if row.get("error") is not None}
     fixed = [name for name in table.fields if name not in table.varied]
-    columns = [name for name in (*table.fields, *table.seeds, "algorithm", "verdict", *_COLUMNS) if name != _REFUTED]
-    shown = [name for name in columns if name not in fixed and any(row.get(name) is not None for row in table.rows)]
     return (
         environment()
         .get_template("sweep.html.j2")
@@ -192,8 +192,8 @@ def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) 
             failed=list(dict.fromkeys(failed.values()))[:_GROUPS],
             failures=len(failed),
             figures=[(words, *_common(table, charts)) for words, charts in drawn],
-            heads=[table.words.get(name, _COLUMNS.get(name, name)) for name in shown],
-            cells=[[_cell(row.get(name)) for name in shown] for row in table.rows[:_ROWS]],
+            tables=_tables(table),
+            rows=len(table.rows),
             more=max(0, len(table.rows) - _ROWS),
             command=table.command,
             constant=constant(table),
@@ -201,6 +201,27 @@ def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) 
             version=table.version,
         )
     )
+
+
+def _tables(table: SweptTable) -> list[tuple[list[str], list[list[str]]]]:
+    """The heads and the cells of the first rows, in as many tables as a page is wide for: the algorithm, the fields
+    that take several values, and what is not the same in all rows."""
+
+    def several(name: str) -> bool:
+        return len({repr(row.get(name)) for row in table.rows}) > 1
+
+    whose = ["algorithm", *(name for name in (*table.fields, *table.seeds) if several(name))]
+    found = ["verdict", *(name for name in _COLUMNS if name != _REFUTED and several(name))]
+    room = max(_LEAST_FOUND, _MOST_COLUMNS - len(whose))
+    parts = np.array_split(np.array(found, dtype=object), math.ceil(len(found) / room))
+    shown: list[list[str]] = [[*whose, *part] for part in parts]
+    return [
+        (
+            [_COLUMNS.get(name) or table.words.get(name) or name.capitalize() for name in names],
+            [[_cell(row.get(name)) for name in names] for row in table.rows[:_ROWS]],
+        )
+        for names in shown
+    ]
 
 
 def _common(table: SweptTable, charts: Sequence[Chart]) -> tuple[list[str], list[Chart]]:

@@ -54,7 +54,7 @@ def test_a_name_that_was_not_sent(slip):
 
 def test_nobody_estimated():
     run = simulation(Slip("no estimate")).run()
-    with pytest.raises(ProtocolError, match=r"no agent ever called `node.estimate`"):
+    with pytest.raises(ProtocolError, match=r"ever called `node.estimate` \(Slip.run, test_slips.py:\d+\): "):
         run.metrics.worst_by_round(5)
 
 

@@ -14,8 +14,10 @@ from scenarios.files.library import library, plain_tree, variant_names
 from scenarios.results.numbers import show
 from scenarios.schema.load import with_schema_line
 from tests.scenarios.command import cli
+from tests.scenarios.own_algorithm import MINE
 from tests.scenarios.small import SMALL, TINY
 
+LOSES = ("-o", "links.loss=0.3", "-o", "links.reliable=false")
 QUICK = "name: quick\ntopology: {kind: ring, agents: 3}\nalgorithms: [{kind: recal, activations: 6}]\n"
 
 
@@ -170,11 +172,44 @@ def test_check_says_which_claim_is_undefined_and_what_defines_it(file):
 
 def test_check_says_who_may_wait_forever_and_what_mends_it(file):
     says = "links.reliable is false: a packet that is lost or rejected is not sent again, and who waits for it waits"
-    loses = "-o", "links.loss=0.3", "-o", "links.reliable=false"
+    loses = LOSES
     cli("check", file, *loses, ends=0, stderr=says)
     assert json.loads(cli("check", file, *loses, "--json", ends=0).stdout)["waits_forever"].startswith(says)
-    for mended in ("links.reliable=true", "links.loss=0", "exchange.deadline=0.5"):
+    for mended in ("links.reliable=true", "links.loss=0"):
         assert "waits forever" not in cli("check", file, *loses, "-o", mended, ends=0).output
+    buffered = ("links.bandwidth=1000", "links.buffer=100", "links.reliable=false")
+    found = cli("check", file, *(word for one in buffered for word in ("-o", one)), ends=0, stderr=says)
+    assert "Set links.reliable: true. (" in " ".join(found.stderr.split())  # no loss that 0 would mend
+
+
+def test_check_says_who_waits_for_a_single_message_which_has_no_deadline(file):
+    one_by_one = """
+    async def run(self, node):
+        for _ in range(self.rounds):
+            node.broadcast(x=node.privatize(node.zeros(), Laplace(1.0)))
+            await first(node)
+            node.estimate(await node.gradient(node.zeros()))
+
+
+async def first(node):
+    return await node.receive()
+"""
+    shipped = cli("check", file, *LOSES, "-o", "exchange.deadline=0.5", ends=0).stderr
+    assert "with it waits: plain (Recal), leaky (DPRecal)" in " ".join(shipped.split())
+    head, _, _ = MINE.partition("    async def run")
+    (file.parent / "waits.py").write_text(f"{head.rstrip()}\n{one_by_one}")
+    (file.parent / "mine.py").write_text(MINE)
+    own = "algorithms: [{kind: python, name: own, path: mine.py, parameters: {rounds: 3}}]\n"
+    text = TINY.partition("algorithms:")[0] + own
+    loses = *LOSES, "-o", "exchange.deadline=0.5"
+    for code, waits in (("mine.py", False), ("waits.py", True)):
+        file.write_text(text.replace("mine.py", f"{code}:TwoExchanges"))
+        found = json.loads(cli("check", file, *loses, "--json", ends=0).stdout)["waits_forever"]
+        assert bool(found) == waits
+        if waits:
+            assert re.search(
+                r"node.receive has no deadline; with it waits: own \(TwoExchanges, waits.py:\d+\)\.$", found
+            )
 
 
 @pytest.mark.slow
@@ -248,7 +283,7 @@ algorithms: [{kind: private_gradient_descent, name: descent, rounds: 8}]
 @pytest.mark.parametrize(
     ("network", "said"),
     [
-        ("", "40 private gradients recovered from the wire, the worst to| packets, "),
+        ("", "40 private gradients recovered from the wire, the worst to a relative error of| packets, "),
         ("messages: {codec: {kind: float32}}", "No attack on the gradients: "),
         ("adversary: {links: []}", "None of 40 private gradients could be inferred from what was tapped."),
         ("adversary: {insiders: [0]}", "None of 32 private gradients could be inferred by the adversary."),

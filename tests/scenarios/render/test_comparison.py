@@ -13,9 +13,11 @@ from netsim.errors import ScenarioError
 from netsim.shown import show_epsilon
 from scenarios.render import comparison as compared
 from scenarios.render.compared_runs import Run, read_runs
-from scenarios.render.comparison import ABSENT, Comparison, ratio, replicas_needed
+from scenarios.render.comparison import ABSENT, Comparison
 from scenarios.render.page import several
 from scenarios.render.page.several import against_words, comparison_page
+from scenarios.render.ratios import ratio, replicas_needed
+from scenarios.render.verdicts import epsilon_columns
 from scenarios.results.base import as_json
 from scenarios.results.tree import dumps, loads
 from scenarios.schema.load import parse
@@ -49,6 +51,20 @@ class OwnRun(Run):
         return [one | {"path": "own.py:Noisy"} for one in super().specs]
 
 
+def test_a_column_in_which_no_run_has_anything_is_left_out_with_its_meaning(pair):
+    run = read_runs([str(pair[0])])[0]
+    bare = {f"algorithms__{k}__{part}": None for k in (0, 1) for part in ("gradients", "audit")}
+    subjects = Comparison([changed(run, "one", **bare), changed(run, "two", **bare)]).subjects
+    found = several.run_table(subjects, brief=True)
+    assert list(found) == ["Final error", "Most activations", "Messages", "Bytes on the air"]
+    assert "Error of these" not in several.run_meanings(found)
+    assert [one.head for one in epsilon_columns([one.entry for one in subjects])] == ["ε claimed"]
+    full = Comparison([run, changed(run, "other")]).subjects
+    assert list(several.run_table(full))[1:4] == ["Replicas", "Gradients inferred", "Error of these"]
+    assert several.run_meanings(several.run_table(full)).count("Error of these: ") == 1
+    assert len(epsilon_columns([one.entry for one in full])) == 3
+
+
 def test_a_field_that_differs_is_the_only_one_told(pair):
     found = Comparison(read_runs([str(folder) for folder in pair])).differences
     assert [(d.field, d.values) for d in found] == [("algorithms[noisy].scale", (0.2, 1.0))]
@@ -59,6 +75,7 @@ def test_the_same_run_twice_differs_in_nothing_and_by_nothing(pair, tmp_path):
     comparison = Comparison(read_runs([str(pair[0]), str(tmp_path / "again")]))
     assert comparison.differences == []
     assert comparison.cautions == []
+    assert comparison.certainty == []
     for one in comparison.against:
         assert all(
             r is not None and r.estimate == 1 and not r.told_apart for r in (one.final_error, one.gradient_error)
@@ -96,6 +113,7 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
     [
         ("problem__smoothness", 9.0, "Not the same objective"),
         ("problem__data", "another", "Not the same objective"),
+        ("scenario__problem__ridge", 3.0, "Not the same objective (calm; other, by problem.ridge): errors are"),
         (f"{AUDIT}claim__delta", 0.01, "Not the same δ (0: noisy · calm; 0.01: noisy · other)"),
         (f"{AUDIT}claim__stated_adjacency", "any", "Not the same adjacency"),
         (f"{AUDIT}claim__norm", "ℓ7", "Not the same norm of the claim"),
@@ -152,6 +170,16 @@ def test_algorithms_of_one_run_are_no_reason_for_caution(pair):
     assert Comparison([whole, begun]).cautions == ["In no other run, so that nothing is set beside it: twin · whole."]
 
 
+def test_algorithms_that_are_in_no_other_run_are_not_listed_one_by_one(pair):
+    run = read_runs([str(pair[0])])[0]
+    many = tuple(replace(run.results.algorithms[0], name=f"own {k}", slug=f"own-{k}") for k in range(3))
+    first = replace(run, label="first", results=replace(run.results, algorithms=many))
+    alone = "In no other run, so that nothing is set beside it: all 3 of first."
+    assert alone in Comparison([run, replace(run, label="again"), first]).cautions
+    said = "None of the 5 algorithms is in two runs, so that nothing is set beside another."
+    assert said in Comparison([run, first]).cautions
+
+
 def test_the_first_run_that_has_an_algorithm_is_its_base(pair):
     run = read_runs([str(pair[0])])[0]
     names = {f"algorithms__{k}__{field}": f"other-{k}" for k in (0, 1) for field in ("slug", "name")}
@@ -180,9 +208,14 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
     above = changed(run, "above", **{f"{AUDIT}epsilon_exact": ends, f"{AUDIT}confidence": 0.9})
     calm = changed(run, "calm", **{f"{AUDIT}epsilon_exact": ends | {"lower": 0.1, "estimate": 0.2, "upper": 0.3}})
     comparison = Comparison([calm, above])
-    assert against_words(comparison.against[1])["epsilon_exact"] == "larger, proven at 85 %"
     remark = comparison.against[1]
-    assert (remark.epsilon_exact, remark.epsilon_exact_confidence) == ("above", pytest.approx(0.85))
+    assert (remark.epsilon_exact, remark.epsilon_exact_confidence) == ("above", 1.0)  # at δ = 0 ends take none
+    assert against_words(remark)["epsilon_exact"] == "larger, proven"
+    assert not any(line.startswith("Of exact ε") for line in comparison.certainty)
+    sampled = Comparison([changed(one, one.label, **{f"{AUDIT}claim__delta": 1e-3}) for one in (calm, above)])
+    assert sampled.against[1].epsilon_exact_confidence == pytest.approx(0.85)
+    assert against_words(sampled.against[1])["epsilon_exact"] == "larger, proven at 85\u202f% (both audits)"
+    assert any(line.startswith("Of exact ε: one audit is right at 90 % or 95 %, and") for line in sampled.certainty)
     back = Comparison([above, calm])
     assert back.against[1].epsilon_exact == "below"
     for field, value, why in (
@@ -208,7 +241,7 @@ def test_epsilons_that_differ_by_rounding_are_not_told_apart(pair, places):
         for ends in [dict.fromkeys(("lower", "estimate", "upper"), at) | dict.fromkeys(ENDS, False)]
     ]
     found = Comparison(runs).against[1]
-    assert (found.epsilon_exact, found.epsilon_exact_confidence) == ("equal", 0.9)
+    assert (found.epsilon_exact, found.epsilon_exact_confidence) == ("equal", 1.0)
     assert against_words(found)["epsilon_exact"] == "the same"
 
 
@@ -218,7 +251,7 @@ def test_epsilons_that_differ_by_rounding_are_not_told_apart(pair, places):
         ((2.0, math.inf), (2.5, math.inf), "no proven difference"),
         ((math.inf, math.inf), (math.inf, math.inf), "both are infinite"),
         ((2.0, math.inf), (math.inf, math.inf), "no proven difference"),
-        ((2.0, 3.0), (math.inf, math.inf), "larger, proven at 90 %"),
+        ((2.0, 3.0), (math.inf, math.inf), "larger, proven"),
         ((2.0, 3.0), (2.0, 3.0), "no proven difference"),
         ((3.0, 3.0), (3.0, 3.0), "the same"),
     ],
@@ -234,6 +267,17 @@ def test_what_is_said_of_two_exact_epsilons(pair, first, second, words):
     elsewhere = [runs[0], changed(runs[1], "other", **{f"{AUDIT}pair": "two records"})]
     there = against_words(Comparison(elsewhere).against[1])["epsilon_exact"]
     assert there == (words if words == "both are infinite" else "– (not the same audited pair)")
+
+
+def test_how_many_pairs_were_searched_makes_no_other_pair(pair):
+    run = read_runs([str(pair[0])])[0]
+    runs = [
+        changed(run, f"of {count}", **{f"{AUDIT}pair": f"labels flipped (the worst of {count} searched); any change"})
+        for count in ("31", "1,037")
+    ]
+    comparison = Comparison(runs)
+    assert comparison.cautions == []
+    assert "epsilon_exact" not in comparison.against[1].why
 
 
 def test_a_wider_pair_is_no_other_adjacency(pair):
@@ -297,7 +341,7 @@ def test_errors_that_are_no_numbers_have_no_ratio(pair):
     other = changed(run, "other", algorithms__1__convergence__finals=["inf"] * 12)
     older = changed(run, "older", algorithms__0__convergence__finals=[])
     found = {one.other: one.why for one in Comparison([run, other, older]).against}
-    assert found["noisy · other"]["final_error"] == "an error is 0 or no number"
+    assert found["noisy · other"]["final_error"] == "an error is no number"
     assert found["plain · older"]["final_error"] == "nothing was run"
 
 
@@ -315,6 +359,12 @@ def test_too_few_replicas_for_an_interval_say_how_many_it_takes(paired):
     [
         ([2.0], [2.5], (False, False), "1.25 × (no noise in it)", ""),
         ([2.0], [2.0], (False, False), "the same", ""),
+        ([2.0], [2.0002], (False, False), "1.0001 × (no noise in it)", ""),
+        ([2.0], [2.0 + 1e-9], (False, False), "the same to 6 digits", ""),
+        ([2.0], [1e-16], (False, False), "– (it is 0 but for rounding)", ""),
+        ([0.0], [2.0], (False, False), "– (that of the base is 0 but for rounding)", ""),
+        ([1e-16] * 12, [3e-14] * 12, (True, True), "– (both are 0 but for rounding)", ""),
+        ([2e-16], [2e-16], (False, False), "the same", ""),
         ([2.0], [4.0] * 12, (False, True), "2 × [2, 2]", ""),
         ([4.0] * 12, [2.0], (True, False), "0.5 × [0.5, 0.5]", ""),
         ([2.0], [2.5], (True, True), "1.25 × (too few replicas)", "An interval takes 7 replicas of each."),
@@ -330,6 +380,8 @@ def test_a_number_without_noise_is_its_own_interval(pair, first, second, noise, 
     comparison = Comparison(runs)
     assert against_words(comparison.against[0])["final_error"] == words
     assert comparison.replicas_needed == needed
+    bold = several._against(comparison.against[0])["cells"][0][1]
+    assert bool(bold) == (words[0].isdigit() and "few" not in words)
 
 
 def test_how_many_replicas_intervals_take_is_said_once(pair):
@@ -350,6 +402,9 @@ def test_algorithms_of_one_folder_and_one_of_each(pair):
     fields = {d.field: d.values for d in comparison.differences}
     assert fields["algorithm.kind"] == ("recal", "private_gradient_descent")
     assert fields["algorithm.activations"][1] is ABSENT
+    assert fields["algorithm.scale"] == (ABSENT, 1.0)
+    assert "of algorithms of two kinds" in comparison_page(comparison)
+    assert not fields.keys() & {"algorithm.per_agent", "algorithm.batch", "algorithm.noise"}  # at their defaults
     within = Comparison(read_runs([f"{pair[0]}:plain", f"{pair[0]}:noisy"]))
     assert len(within.runs) == 1
     assert [(one.base, one.other) for one in within.against] == [("plain", "noisy")]

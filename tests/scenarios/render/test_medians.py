@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from scenarios.render.comparison import ratio
+from scenarios.render.ratios import ratio
 
 
 def median_interval(values, confidence):

@@ -11,7 +11,16 @@ from pyarrow import parquet
 
 from netsim.errors import ScenarioError
 from scenarios.render.page.drawing import Series
-from scenarios.render.page.sweep import SweptTable, _alike, constant, figures, sweep_page, unchanging
+from scenarios.render.page.sweep import (
+    _COLUMNS,
+    SweptTable,
+    _alike,
+    _tables,
+    constant,
+    figures,
+    sweep_page,
+    unchanging,
+)
 from scenarios.results import tables
 from scenarios.sweep.folder import COLUMNS, PointResult, write_table
 from tests.scenarios.command import cli
@@ -202,7 +211,7 @@ def test_seeds_of_one_point_are_told_apart_beside_a_field_that_is_a_seed():
     found = [row | {"seed": 3 + k, "data.seed": k // 2} for k, row in enumerate(rows()[:4])]
     text = sweep_page(small := SweptTable("small", "", "0", ("data.seed",), found), figures(small))
     heads = re.findall(r'<th scope="col">([^<]*)</th>', text)
-    assert heads[:2] == ["data.seed", "seed"]
+    assert heads[:3] == ["Algorithm", "data.seed", "seed"]
     assert "<dt><code>seed</code></dt><dd>3, 4, 5, 6</dd>" in text
     alone = SweptTable("small", "", "0", ("scale", "rounds"), [row | {"seed": 3} for row in rows()])
     assert '<th scope="col">seed</th>' not in sweep_page(alone, figures(alone))
@@ -418,6 +427,31 @@ def test_it_is_clean_and_fits(chromium, folder, tmp_path, width):
         one.click(".more > summary")
         assert one.evaluate("document.querySelectorAll('details[open] tbody tr').length") == 32
         one.assert_clean()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("fields", [("algorithms[0].scale.epsilon", "links.loss"), ("a", "b", "c", "d", "e", "f")])
+def test_every_column_of_its_table_is_in_sight(chromium, tmp_path, width, fields):
+    names = ["plain descent", "private descent, decaying noise"]
+    found = [
+        dict.fromkeys(fields, k / 7) | dict.fromkeys(_COLUMNS, (k + 1) * 1.01e-16) | {"point": k}
+        | {"algorithm": names[k % 2], "verdict": "unprotected", "packets": 1_234_567 + k, "bytes": 1_234_567 + k}
+        for k in range(8)
+    ]  # fmt: skip
+    table = SweptTable("small", "x", "0", fields, found, tuple(names))
+    (tmp_path / "page.html").write_text(sweep_page(table, []), encoding="utf-8")
+    with chromium.open(tmp_path / "page.html", width=width) as one:
+        one.click(".more > summary")
+        assert one.sideways <= 0
+        assert one.evaluate("document.querySelectorAll('tbody tr').length") >= 16  # in two tables or more
+        wide = "[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)"
+        assert max(one.evaluate(wide)) <= 1
+
+
+def test_what_no_row_differs_in_is_no_column():
+    heads = [head for heads, _ in _tables(table()) for head in heads]
+    assert heads == ["Algorithm", "scale", "rounds", "Verdict", "Final relative error", "ε claimed"]
 
 
 @pytest.mark.browser

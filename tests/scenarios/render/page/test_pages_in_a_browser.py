@@ -1,5 +1,7 @@
 """Report, study and comparison as a browser shows them: clean, on a phone, in the dark, by keyboard."""
 
+from dataclasses import replace
+
 import pytest
 
 from scenarios.render.compared_runs import read_runs
@@ -98,6 +100,25 @@ def test_it_fits_a_desk(chromium, pages, kind):
         page.assert_clean()
 
 
+WIDER = """[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)
+  .map(e => e.getAttribute('aria-label') + ' ' + e.scrollWidth + ' in ' + e.clientWidth)"""
+"""Tables of which a column is out of sight."""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_all_columns_of_a_comparison_are_in_sight(chromium, pair, tmp_path, width):
+    """Also where each name has several words, and a number a power of ten."""
+    runs = [replace(run, label=f"{run.label}/20261130-0930{k}") for k, run in enumerate(read_runs([*map(str, pair)]))]
+    (tmp_path / "page.html").write_text(comparison_page(Comparison(runs)), encoding="utf-8")
+    with chromium.open(tmp_path / "page.html", width=width) as page:
+        page.evaluate(OPEN_ALL)
+        page.evaluate("document.querySelectorAll('tbody th').forEach(e => e.textContent = 'a private descent, slow')")
+        seen = [one for one in page.evaluate(WIDER) if width > 1000 or one.startswith(COMPARED)]
+        assert seen == []
+
+
+COMPARED = ("Fields that differ", "Verdicts", "Ratios", "How they end")
+"""Tables of a comparison alone, which a phone has as lists."""
 OPEN_ALL = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
 
 
