@@ -41,7 +41,7 @@ from attacks.audit.pair import Pair, Simulate
 from attacks.audit.proof import BareError
 from attacks.audit.rare_tosses import RareSending, RareTosses
 from attacks.audit.verdict import BROKEN, Judgement, Verdict, exceeds
-from attacks.replay import CombinedReleaseError, Hypothesis, replay
+from attacks.replay import CombinedReleaseError, Hypothesis, attempted, replay
 from attacks.replay.coins import Coins, every
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, PrivacyError
@@ -139,10 +139,10 @@ class PrivateCoins:
         """
         if not self.tossed:
             return self
-        delta = self.claim.delta
+        delta, simulate = self.claim.delta, attempted(simulate)
         tosses, rare = RareTosses(simulate, pair.agent, pair.hypotheses, self.claim, confidence, SINGLES), None
         costly: tuple[Sequence[Sample], Sequence[Sample]] = ((), ())
-        with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
+        with suppress(NetsimError):
             rare = tosses.sending()
             costly = tosses.costly()
         try:
@@ -162,13 +162,13 @@ class PrivateCoins:
             raise
         except CombinedReleaseError:
             unpriced = _COMBINED
-        except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError) as error:
-            unpriced = str(error)  # the code may fail, too, at coins that nobody tossed
+        except NetsimError as error:  # such as of code that fails at coins that nobody tossed
+            unpriced = str(error)
         else:
             return replace(self, secret=secret)._with_rare(rare)
         found = 0.0
         if bare and self.claim.coins == "secret":
-            with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
+            with suppress(NetsimError):
                 found = _epsilon_at_any_toss(simulate, pair.agent, pair.hypotheses, self.claim, confidence)
         looks = (simulate(world, SECRET + 2 * k) for k in range(LOOKS) for world in (0, 1))
         hidden = may_hide(looks, pair.agent, pair.hypotheses)
@@ -187,7 +187,7 @@ class PrivateCoins:
         if bare.coins is None or self.rare is not None:
             return self
         history, chance = Coins.of(bare.coins.history), math.exp(bare.coins.log_chance)
-        tosses = RareTosses(simulate, pair.agent, pair.hypotheses, self.claim, confidence, SINGLES)
+        tosses = RareTosses(attempted(simulate), pair.agent, pair.hypotheses, self.claim, confidence, SINGLES)
         proven = tosses.proven(history)
         return self._with_rare(RareSending(f"of probability {show(chance)}", bare.what, bool(proven)))
 
@@ -359,7 +359,7 @@ def _unexplained(
 
         def explains(coins: Coins, seen: Reproduced = seen) -> bool:
             one = seen.sample
-            replay(one.view, agent, other, coins, one.releases, one.dither)  # notes what is tossed
+            attempted(replay)(one.view, agent, other, coins, one.releases, one.dither)  # notes what is tossed
             return _explains(seen, other, coins.copied, claim.epsilon)
 
         bare += not any(found for _, found in every(explains, LISTED))

@@ -232,3 +232,17 @@ def test_what_is_not_hidden_or_cannot_be_replayed() -> None:
     simulate = worlds(simulation, 1, pair.hypotheses[1], 1, 0, 0.05)
     with pytest.raises(AttackError, match="more than 4,096 histories"):
         price_of_secret(simulate, 1, pair.hypotheses, 0.05, SURE, bounded=False)
+
+
+class OrZeros(Algorithm):
+    """The gradient with a secret sign, or zeros in the clear in its place."""
+
+    async def run(self, node: Node) -> None:
+        value = choose(node.coins, (-1.0, 1.0)) * await node.gradient(node.zeros())  # type: ignore[arg-type]
+        node.broadcast(x=node.privatize(value, Laplace(1.0)) if choose(node.coins, (0, 1)) else node.zeros())
+        node.estimate(value)
+
+
+def test_noise_is_aimed_beside_what_may_be_sent_in_the_clear() -> None:
+    """The loss is largest where a release is 0, which is seen of zeros in the clear alone."""
+    np.testing.assert_allclose(priced(OrZeros(), 1.0, 0.0).epsilon.lower, 1.0, rtol=1e-5)
