@@ -34,6 +34,8 @@ class Reading:
     """What it handed to the port."""
     failed: ReadLine | None = None
     """Where the code failed on followed values."""
+    answers: int = 0
+    """How many private answers it got."""
     batches: list[Sequence[int]] = field(default_factory=list[Sequence[int]])
     """Of its queries that are about some of its records, these."""
     path: Sequence[Step] = ()

@@ -412,6 +412,7 @@ class _FollowedNode(RecordedNode):
     def _answer(self, at: Array, known: Callable[[Array], Array] | None) -> Array:
         self._affine(at, "a point that it asks about")
         self._asked()
+        self.found.answers += 1
         self._queries += 1
         if self._queries > _QUERIES * (1 + len(self._outgoing)):
             if not self.found.read:
