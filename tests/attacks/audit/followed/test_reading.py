@@ -712,6 +712,23 @@ def test_what_is_level_far_out_is_not_named_where_a_toss_shows_both_ends(code, s
     assert lines_where_all_is_far(code, share) == ()
 
 
+def by_a_table(g):
+    """The first time the comparison opens at smaller answers."""
+    found = np.clip(g, -1, 1)
+    for middle, width, factor in ((0.0, 0.05, 0.5), (0.3, 1e-7, 20.0)):
+        found = np.where(np.abs(np.abs(g) - middle) < width, factor * found, found)
+    return found
+
+
+def near(g, middle, width):
+    return np.abs(np.abs(g) - middle) < width
+
+
+def by_a_helper(g):
+    found = np.clip(g, -1, 1)
+    return np.where(near(g, 0.3, 1e-7), 20.0, np.where(near(g, 0.0, 0.05), 0.5 * found, found))
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -724,6 +741,8 @@ def test_what_is_level_far_out_is_not_named_where_a_toss_shows_both_ends(code, s
         lambda g: np.where(np.abs(g) > 3.0, np.where(np.abs(g) < 3.1, 50.0, np.sign(g)), np.clip(g, -1, 1)),
         lambda g: np.where(np.abs(g) > 3.0, np.where(np.abs(g) < 3.0001, -1.0, np.sign(g)), np.clip(g, -1, 1)),
         lambda g: np.where(np.abs(g) > 1e13, 50.0, np.clip(g, -1, 1)),
+        by_a_table,
+        by_a_helper,
     ],
 )
 @pytest.mark.parametrize("share", [0.01, 1.0])
