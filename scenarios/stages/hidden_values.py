@@ -1,9 +1,9 @@
-"""Numbers that one transcript's releases hide under many hypotheses, at each history of an agent's private coins, and
+"""Numbers that a transcript's releases hide under many hypotheses, at each history of an agent's private coins, and
 what pairs of these cost for who does not know the coins.
 
 What is seen is a mixture of laws, one for each history that sends the same messages: others are seen apart. Of
 Laplace noise the ratio of two such mixtures is largest where one of its numbers bends, or far out; Gaussian noise is
-seen along the largest difference. Both are of one transcript: that ranks pairs, and proves nothing.
+seen along the largest difference. Both are of one transcript of each kind: that ranks pairs, and proves nothing.
 """
 
 import math
@@ -22,6 +22,7 @@ from attacks.audit.loss.secret_coins import at_histories
 from attacks.replay import ROUNDING, Hypothesis, Replayed
 from netsim.arrays import Array
 from netsim.mechanisms import Gaussian
+from scenarios.stages.coin_kinds import is_whole, messages_of
 
 LISTED, DRAWN = 1024, 64
 """Histories that are read at most, fewer in long runs, and that are drawn where there are more."""
@@ -43,29 +44,32 @@ GRID, WIDE = 501, 8.0
 
 @dataclass(frozen=True, eq=False)
 class HiddenValues:
-    """What the releases of one transcript hide under each of many hypotheses, at each history: a mixture for each
-    kind of history, which other messages and releases tell apart; `listed`: they are all."""
+    """What a transcript's releases hide under each of many hypotheses, at each history: a mixture for each kind of
+    history, which other messages and releases tell apart; `listed`: they are all."""
 
     kinds: "dict[Hashable, _Mixture]"
     listed: bool
 
     @classmethod
-    def of(cls, copies: Sample, agent: int, rows: Hypothesis) -> Self | None:
-        """None where nothing is released, or where the code fails, whatever it raises."""
-        messages = 1 + len(copies.view.transcript.at_node(agent))
-        most = min(LISTED, max(DRAWN, _WORK // messages))
-        try:
-            with np.errstate(all="ignore"):
-                found, listed = at_histories(copies, agent, rows, most, DRAWN)
-        except Exception:  # an algorithm that fails on such data is not held to them
-            return None
-        kinds = dict[Hashable, list[tuple[float, Replayed]]]()
-        for chance, one in found:
-            kinds.setdefault(_kind(one), []).append((chance, one))
-        every = float(special.logsumexp([chance for chance, _ in found]))
-        often = sorted(kinds, key=lambda kind: -len(kinds[kind][0][1].releases))[:KINDS]
-        made = {kind: _Mixture.of(kinds[kind], every) for kind in often if kinds[kind][0][1].releases}
-        return cls(made, listed) if made else None
+    def of(cls, samples: Sequence[Sample], agent: int, rows: Hypothesis) -> Self | None:
+        """Of a transcript of each kind of messages that the coins decide on, as far as known. None where nothing is
+        released, or where the code fails, whatever it raises."""
+        made, every_listed = dict[Hashable, _Mixture](), True
+        for copies in samples:
+            try:
+                with np.errstate(all="ignore"):
+                    found, listed = _replays(copies, agent, rows)
+            except Exception:  # an algorithm that fails on such data is not held to them
+                return None
+            every_listed &= listed
+            kinds = dict[Hashable, list[tuple[float, Replayed]]]()
+            for chance, one in found:
+                if one.releases and (len(samples) == 1 or is_whole(one)):  # the others are in another transcript
+                    kinds.setdefault(_kind(one), []).append((chance, one))
+            every = float(special.logsumexp([chance for chance, _ in found]))
+            often = sorted(kinds, key=lambda kind: -len(kinds[kind][0][1].releases))[:KINDS]
+            made |= {kind: _Mixture.of(kinds[kind], every) for kind in often if kind not in made}
+        return cls(made, every_listed) if made else None
 
     @classmethod
     def joined(cls, some: "Sequence[HiddenValues | None]") -> "HiddenValues | None":
@@ -101,11 +105,22 @@ class HiddenValues:
         return np.max([one.costs(pairs, delta) for one in self.kinds.values()], axis=0)
 
 
+def _replays(copies: Sample, agent: int, rows: Hypothesis) -> tuple[list[tuple[float, Replayed]], bool]:
+    """`at_histories`, fewer in long runs."""
+    messages = 1 + len(copies.view.transcript.at_node(agent))
+    return at_histories(copies, agent, rows, min(LISTED, max(DRAWN, _WORK // messages)), DRAWN)
+
+
 def _kind(found: Replayed) -> Hashable:
-    """What is seen of a replay besides numbers: whom its messages are for, and how it ends; and its releases."""
-    sent = tuple((one.receiver, one.kind, one.names, one.releases) for one in found.sendings)
-    ended = found.departure, found.overran, found.out_of_releases
-    return sent, ended, tuple(one.value.shape for one in found.releases)
+    """What is seen of a replay besides numbers with noise: its messages, and where they hold other numbers in the
+    clear than were sent."""
+    clear = tuple((c.message, c.name, _digits(c.predicted[0])) for c in found.comparisons if c.visible[0])
+    return messages_of(found), clear
+
+
+def _digits(values: Array) -> str:
+    """Numbers to nine digits: what differs by rounding alone is the same."""
+    return ",".join(f"{one:.9g}" for one in np.ravel(values).tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +176,8 @@ class _Mixture:
         values, units = self.values[..., told], self.units[..., told]
         heights: Array = self.chances[:, None] - np.sum(np.log(units), axis=-1)
         points = _points(values, units)[:, None, None]
-        some = np.array_split(points, math.ceil(points.size * values.size / (_AT_ONCE * max(1, values.shape[-1]))))
+        at_once = math.ceil(points.size * values.size / (_AT_ONCE * max(1, values.shape[-1])))
+        some = np.array_split(points, max(1, at_once))
         apart = (np.sum(np.abs(values - one) / units, axis=-1) for one in some)
         return np.concatenate([special.logsumexp(heights - far, axis=1) for far in apart])
 

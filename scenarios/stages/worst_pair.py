@@ -109,7 +109,7 @@ def pair_for(
         points = observed(sample(0, FIRST_CHUNK), pair.agent, pair.hypotheses[0])
         record = 0 if spec.adjacency == "record" else None
         of_any = claim.norm != BY_HAND and holds_for_any_change(subject, claim, activations)  # by hand: of this pair
-        of_any = of_any and bounds_releases(subject.simulation, pair.agent, record)
+        of_any = of_any and bounds_releases([subject.simulation], pair.agent, record)
         pair = replace(pair, change_used=_used(subject, claim, pair, points), any_change=of_any)
         return replace(pair, doubt=other_numbers.doubt(subject.simulation, pair, claim)), None
     looked_at = agents_of(subject.simulation, spec.agent)

@@ -394,7 +394,7 @@ def test_a_constant_change_is_one_of_allowed_data(name, fields, verdict):
 
 def test_code_that_releases_nothing_far_out_bounds_nothing():
     _, subject, _ = made("SilentFarOut")
-    assert not bounds_releases(subject.simulation, 0, None)
+    assert not bounds_releases([subject.simulation], 0, None)
 
 
 def test_what_is_farthest_at_no_gradient_is_not_turned_about_it():

@@ -1,0 +1,138 @@
+"""Networks in which an agent's private coins fall otherwise: one for each kind of messages that they may decide on.
+
+A replay ends where its coins send another message than was recorded, or release more. What such a history does from
+there on is seen in a run of its own, in which these coins are forced. It is of the agent's own data, and of a few
+kinds at most: that finds and ranks pairs, and proves nothing.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from attacks.audit.loss.comparison import Sample
+from attacks.audit.loss.secret_coins import drawn_coins
+from attacks.audit.pair import FIRST_CHUNK
+from attacks.replay import Replayed
+from attacks.replay.coins import Coins, every
+from netsim.errors import AttackError
+from netsim.simulation import Simulation
+from scenarios.stages.worlds import worlds
+
+MOST = 16
+"""Kinds that are looked at, at most."""
+HISTORIES, DRAWN = 256, 32
+"""Histories that are read at most for kinds, fewer in long runs, and that are drawn where there are more."""
+_WORK = 2**14
+"""Messages that are replayed at these, at most."""
+_Made = Callable[[], np.random.Generator]
+
+
+@dataclass(frozen=True)
+class CoinKinds:
+    """The network as it is first, and one for each other kind that was seen; `whole`: none is known that was not."""
+
+    simulations: tuple[Simulation, ...]
+    whole: bool
+
+    def samples(self, agent: int) -> tuple[Sample, ...]:
+        """A transcript of each."""
+        return tuple(_sample(one, agent) for one in self.simulations)
+
+    @classmethod
+    def of(cls, simulation: Simulation, agent: int) -> "CoinKinds":
+        """The kinds of messages that the coins of an agent decide on."""
+        found = [simulation]
+        if (first := _Read.of(simulation, agent)) is None:
+            return cls((simulation,), True)
+        read, tried = [first], set[Hashable]()
+        while opened := _unseen(read, tried):
+            if len(tried) >= MOST - 1:
+                break
+            history, made = next(iter(opened.items()))
+            tried.add(history)
+            through = {**simulation.coins_through, agent: partial(_forced, made)}
+            forced = replace(simulation, coins_through=through)
+            if (one := _Read.of(forced, agent)) is not None and not any(one.ended & other.ended for other in read):
+                found.append(forced)
+                read.append(one)
+        return cls((*found,), not opened)
+
+
+def _sample(simulation: Simulation, agent: int) -> Sample:
+    return worlds(simulation, agent, simulation.problem.objectives[agent], 1)(0, FIRST_CHUNK)
+
+
+def _forced(made: _Made, _: np.random.Generator) -> np.random.Generator:
+    """Coins of one history, whatever would have been tossed."""
+    return made()
+
+
+History = tuple[int | str, ...]
+"""Outcomes of the coins that are tossed, or the number of a drawn history."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Histories of the coins in one run: those that end as it does, and others together where they part from it."""
+
+    ended: frozenset[History]
+    parted: tuple[Mapping[History, _Made], ...]
+
+    @classmethod
+    def of(cls, simulation: Simulation, agent: int) -> "_Read | None":
+        """None where no coins are tossed, where they are too many to be read, or where the code fails."""
+        own = simulation.problem.objectives[agent]
+        try:
+            with np.errstate(all="ignore"):
+                sample = _sample(simulation, agent)
+                most = min(HISTORIES, _WORK // (1 + len(sample.view.transcript.at_node(agent))))
+                if not sample.tossed or most < DRAWN:
+                    return None
+                replayed = _histories(partial(sample.replayed_at, agent, own), most)
+        except Exception:  # an algorithm's code may raise anything, at other coins too
+            return None
+        ended, parted = set[History](), dict[Hashable, dict[History, _Made]]()
+        for history, made, found in replayed:
+            if is_whole(found):
+                ended.add(history)
+            else:
+                parted.setdefault(messages_of(found), {})[history] = made
+        return cls(frozenset(ended), (*parted.values(),))
+
+
+def _histories(read: Callable[[np.random.Generator], Replayed], most: int) -> list[tuple[History, _Made, Replayed]]:
+    """Replays at every history, or at some that are drawn; each with what makes its coins anew."""
+
+    def listed(coins: Coins) -> tuple[Coins, Replayed]:
+        return coins, read(coins)
+
+    try:
+        found = [one for _, one in every(listed, most)]
+    except AttackError:
+        return [(("drawn", k), partial(drawn_coins, k), read(drawn_coins(k))) for k in range(DRAWN)]
+    return [(coins.history, partial(Coins.of, coins.history), there) for coins, there in found]
+
+
+def _unseen(read: list[_Read], tried: set[Hashable]) -> Mapping[History, _Made]:
+    """Histories that part from all runs where none of them is seen to end, and none was tried; none: empty."""
+    ended = [history for one in read for history in one.ended]
+
+    def is_seen(start: History) -> bool:
+        return start in tried or any(history[: len(start)] == start for history in ended)
+
+    groups = (group for one in read for group in one.parted if not any(map(is_seen, group)))
+    return next(groups, dict[History, _Made]())
+
+
+def is_whole(found: Replayed) -> bool:
+    """Whether a replay sends and releases all that the run did, and no more."""
+    return found.departure is None and not found.overran and not found.out_of_releases
+
+
+def messages_of(found: Replayed) -> Hashable:
+    """What is seen of a replay besides numbers: whom its messages are for, and how it ends; and its releases."""
+    sent = tuple((one.receiver, one.kind, one.names, one.releases) for one in found.sendings)
+    ended = found.departure, found.overran, found.out_of_releases
+    return sent, ended, tuple(one.value.shape for one in found.releases)
