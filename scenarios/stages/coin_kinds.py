@@ -22,6 +22,8 @@ from scenarios.stages.worlds import worlds
 
 MOST = 16
 """Kinds that are looked at, at most."""
+UNLIKE = 8
+"""Networks in which pairs are searched for by themselves, at most."""
 HISTORIES, DRAWN = 256, 32
 """Histories that are read at most for kinds, fewer in long runs, and that are drawn where there are more."""
 _WORK = 2**14
@@ -31,10 +33,12 @@ _Made = Callable[[], np.random.Generator]
 
 @dataclass(frozen=True)
 class CoinKinds:
-    """The network as it is first, and one for each other kind that was seen; `whole`: none is known that was not."""
+    """The network as it is first, and one for each other kind that was seen; `whole`: none is known that was not.
+    `unlike`: one for each noise of the releases, and for what they leave out, of any kind; the first is as it is."""
 
     simulations: tuple[Simulation, ...]
     whole: bool
+    unlike: tuple[Simulation, ...]
 
     def samples(self, agent: int) -> tuple[Sample, ...]:
         """A transcript of each."""
@@ -45,23 +49,33 @@ class CoinKinds:
         """The kinds of messages that the coins of an agent decide on."""
         found = [simulation]
         if (first := _Read.of(simulation, agent)) is None:
-            return cls((simulation,), True)
+            return cls((simulation,), True, (simulation,))
         read, tried = [first], set[Hashable]()
         while opened := _unseen(read, tried):
             if len(tried) >= MOST - 1:
                 break
             history, made = next(iter(opened.items()))
             tried.add(history)
-            through = {**simulation.coins_through, agent: partial(_forced, made)}
-            forced = replace(simulation, coins_through=through)
+            forced = _with(made, simulation, agent)
             if (one := _Read.of(forced, agent)) is not None and not any(one.ended & other.ended for other in read):
                 found.append(forced)
                 read.append(one)
-        return cls((*found,), not opened)
+        unlike = dict[Hashable, Simulation]()
+        for there, one in zip(found, read, strict=True):
+            unlike.setdefault(one.own, there)
+        for there, one in zip(found, read, strict=True):
+            for law, made in one.laws.items():
+                unlike.setdefault(law, _with(made, there, agent))
+        return cls((*found,), not opened, (*unlike.values(),)[:UNLIKE])
 
 
 def _sample(simulation: Simulation, agent: int) -> Sample:
     return worlds(simulation, agent, simulation.problem.objectives[agent], 1)(0, FIRST_CHUNK)
+
+
+def _with(made: _Made, simulation: Simulation, agent: int) -> Simulation:
+    """A network where an agent's coins are others."""
+    return replace(simulation, coins_through={**simulation.coins_through, agent: partial(_forced, made)})
 
 
 def _forced(made: _Made, _: np.random.Generator) -> np.random.Generator:
@@ -75,10 +89,13 @@ History = tuple[int | str, ...]
 
 @dataclass(frozen=True)
 class _Read:
-    """Histories of the coins in one run: those that end as it does, and others together where they part from it."""
+    """Histories of the coins in one run: those that end as it does, and others together where they part from it; the
+    `laws` (`_laws_of`) of what is released in its `own` history and in those that end so."""
 
     ended: frozenset[History]
     parted: tuple[Mapping[History, _Made], ...]
+    own: Hashable
+    laws: Mapping[Hashable, _Made]
 
     @classmethod
     def of(cls, simulation: Simulation, agent: int) -> "_Read | None":
@@ -90,16 +107,18 @@ class _Read:
                 most = min(HISTORIES, _WORK // (1 + len(sample.view.transcript.at_node(agent))))
                 if not sample.tossed or most < DRAWN:
                     return None
+                there = sample.replayed_at(agent, own, sample.coins())
                 replayed = _histories(partial(sample.replayed_at, agent, own), most)
         except Exception:  # an algorithm's code may raise anything, at other coins too
             return None
-        ended, parted = set[History](), dict[Hashable, dict[History, _Made]]()
+        ended, parted, laws = set[History](), dict[Hashable, dict[History, _Made]](), dict[Hashable, _Made]()
         for history, made, found in replayed:
             if is_whole(found):
                 ended.add(history)
+                laws.setdefault(_laws_of(found), made)
             else:
                 parted.setdefault(messages_of(found), {})[history] = made
-        return cls(frozenset(ended), (*parted.values(),))
+        return cls(frozenset(ended), (*parted.values(),), _laws_of(there), laws)
 
 
 def _histories(read: Callable[[np.random.Generator], Replayed], most: int) -> list[tuple[History, _Made, Replayed]]:
@@ -124,6 +143,12 @@ def _unseen(read: list[_Read], tried: set[Hashable]) -> Mapping[History, _Made]:
 
     groups = (group for one in read for group in one.parted if not any(map(is_seen, group)))
     return next(groups, dict[History, _Made]())
+
+
+def _laws_of(found: Replayed) -> Hashable:
+    """The noise of each release, and which of its numbers are 0."""
+    each = ((one.value.shape, np.round(one.stddev, 9).tobytes(), np.equal(one.value, 0)) for one in found.releases)
+    return tuple((shape, noise, still.tobytes()) for shape, noise, still in each)
 
 
 def is_whole(found: Replayed) -> bool:
