@@ -5,6 +5,7 @@ there on is seen in a run of its own, in which these coins are forced. It is of 
 kinds at most: that finds and ranks pairs, and proves nothing.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,8 +21,8 @@ from netsim.errors import AttackError
 from netsim.simulation import Simulation
 from scenarios.stages.worlds import worlds
 
-MOST = 16
-"""Kinds that are looked at, at most."""
+SEEN, MOST = 32, 16
+"""Kinds that are looked at, and that are kept, at most."""
 UNLIKE = 8
 """Networks in which pairs are searched for by themselves, at most."""
 HISTORIES, DRAWN = 256, 32
@@ -33,12 +34,13 @@ _Made = Callable[[], np.random.Generator]
 
 @dataclass(frozen=True)
 class CoinKinds:
-    """The network as it is first, and one for each other kind that was seen; `whole`: none is known that was not.
-    `unlike`: one for each noise of the releases, and for what they leave out, of any kind; the first is as it is."""
+    """The network as it is first, and one for each other kind that was seen. `unlike`: one for each noise of the
+    releases, and for what they leave out, of any kind; the first is as it is. `missed`: there are more kinds, and of
+    those that were seen one releases like no other."""
 
     simulations: tuple[Simulation, ...]
-    whole: bool
     unlike: tuple[Simulation, ...]
+    missed: bool = False
 
     def samples(self, agent: int) -> tuple[Sample, ...]:
         """A transcript of each."""
@@ -49,10 +51,10 @@ class CoinKinds:
         """The kinds of messages that the coins of an agent decide on."""
         found = [simulation]
         if (first := _Read.of(simulation, agent)) is None:
-            return cls((simulation,), True, (simulation,))
+            return cls((simulation,), (simulation,))
         read, tried = [first], set[Hashable]()
         while opened := _unseen(read, tried):
-            if len(tried) >= MOST - 1:
+            if len(tried) >= SEEN - 1:
                 break
             history, made = next(iter(opened.items()))
             tried.add(history)
@@ -63,10 +65,12 @@ class CoinKinds:
         unlike = dict[Hashable, Simulation]()
         for there, one in zip(found, read, strict=True):
             unlike.setdefault(one.own, there)
+        firsts = {id(one): one for one in (*unlike.values(), *found)}
         for there, one in zip(found, read, strict=True):
             for law, made in one.laws.items():
                 unlike.setdefault(law, _with(made, there, agent))
-        return cls((*found,), not opened, (*unlike.values(),)[:UNLIKE])
+        missed = bool(opened) and 1 in Counter(one.own for one in read).values()
+        return cls((*firsts.values(),)[:MOST], (*unlike.values(),)[:UNLIKE], missed)
 
 
 def _sample(simulation: Simulation, agent: int) -> Sample:

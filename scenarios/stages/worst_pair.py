@@ -49,7 +49,7 @@ from scenarios.results.audit import BOTH_MOVED, PairSearch, change_option
 from scenarios.results.base import taken
 from scenarios.schema.scenario import GradientChange
 from scenarios.stages import other_numbers
-from scenarios.stages.coin_kinds import CoinKinds
+from scenarios.stages.coin_kinds import SEEN, CoinKinds
 from scenarios.stages.drawn_pairs import (
     CROWD,
     NEARER,
@@ -88,6 +88,11 @@ _ENTANGLED = (
     "may turn by it as far as their clips allow, which the search does not try. Ask all records at points that were "
     "released, or claim the cost of all that are asked after it."
 )
+_MISSED = (
+    f"Private coins decide on more ways to send messages than were looked at ({SEEN}), and one of these releases "
+    "other noise, or other numbers, than all others: a way that was not seen may cost more. Audit fewer rounds, or "
+    "let coins decide on what is released and not on which messages there are."
+)
 TRANSCRIPTS = 8
 """Transcripts on which a pair that was not searched for is looked at."""
 KEPT = 32
@@ -114,7 +119,8 @@ def pair_for(
         pair = replace(pair, change_used=_used(subject, claim, pair, points), any_change=of_any)
         return replace(pair, doubt=other_numbers.doubt(subject.simulation, pair, claim)), None
     looked_at = agents_of(subject.simulation, spec.agent)
-    networks = {k: CoinKinds.of(subject.simulation, k).unlike for k in looked_at}
+    kinds = {k: CoinKinds.of(subject.simulation, k) for k in looked_at}
+    networks = {k: one.unlike for k, one in kinds.items()}
     tried = sum(budget for *_, budget in _wanted(networks, spec.search.candidates))
     progress.begin(f"{subject.spec.name}: searching the worst pair", tried)  # and pairs with both worlds moved
     found: list[_Found] = []
@@ -152,6 +158,8 @@ def pair_for(
         pairs = [(best.at, chosen), *((one.at, one.pair) for one in found if one.farthest)]
         doubts = (other_numbers.doubt(there, one, claim) for there, one in pairs)
         doubt = next((one for one in doubts if one is not None), None)
+    if doubt is None and any(one.missed for one in kinds.values()):
+        doubt = _MISSED
     return replace(chosen, change_used=used, doubt=doubt), taken(
         PairSearch,
         together,

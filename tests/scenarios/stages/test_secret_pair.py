@@ -419,6 +419,21 @@ def test_a_pair_costs_most_in_the_histories_that_are_seen_apart(tmp_path, name):
     np.testing.assert_allclose(epsilon, truth, rtol=1e-4)
 
 
+@pytest.mark.parametrize(("hops", "doubted"), [(2, False), (7, True)])
+def test_a_pair_is_doubted_where_coins_send_in_more_ways_than_are_looked_at(tmp_path, hops, doubted):
+    body = f"""
+        left = 0
+        for _ in range({hops}):
+            to = choose(coins, (0, 1))
+            left += to
+            node.send(node.neighbors[to], hello=x)
+        made = [(np.clip(await node.gradient(x), -1.0, 1.0), 0.5 if left == 0 else 2.0)]
+    """
+    code = BY_HAND.format(name="Hops", body=body.strip("\n"))
+    pair, _ = found(*made(tmp_path, "Hops", code, dimension=1, agent=0, adjacency="agent", coins="known"))
+    assert (pair.doubt is not None and "more ways to send messages" in pair.doubt) is doubted
+
+
 def mixed():
     """Code whose gradients are mixed so that most of what is released is of one direction, which is no coordinate."""
     turned = np.linalg.qr(np.random.default_rng(11).standard_normal((4, 4)))[0]
