@@ -36,7 +36,7 @@ _Made = Callable[[], np.random.Generator]
 class CoinKinds:
     """The network as it is first, and one for each other kind that was seen. `unlike`: one for each noise of the
     releases, and for what they leave out, of any kind; the first is as it is. `missed`: there are more kinds, and of
-    those that were seen one releases like no other."""
+    those that were seen some release like no other."""
 
     simulations: tuple[Simulation, ...]
     unlike: tuple[Simulation, ...]
@@ -69,7 +69,7 @@ class CoinKinds:
         for there, one in zip(found, read, strict=True):
             for law, made in one.laws.items():
                 unlike.setdefault(law, _with(made, there, agent))
-        missed = bool(opened) and 1 in Counter(one.own for one in read).values()
+        missed = bool(opened) and [*Counter(one.own for one in read).values()].count(1) > 1
         return cls((*firsts.values(),)[:MOST], (*unlike.values(),)[:UNLIKE], missed)
 
 

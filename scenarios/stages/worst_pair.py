@@ -89,7 +89,7 @@ _ENTANGLED = (
     "released, or claim the cost of all that are asked after it."
 )
 _MISSED = (
-    f"Private coins decide on more ways to send messages than were looked at ({SEEN}), and one of these releases "
+    f"Private coins decide on more ways to send messages than were looked at ({SEEN}), and some of these release "
     "other noise, or other numbers, than all others: a way that was not seen may cost more. Audit fewer rounds, or "
     "let coins decide on what is released and not on which messages there are."
 )

@@ -256,10 +256,10 @@ def code_of(name):
     return CODE.format(name=name, before=f"        {before}", asked=asked, rounds=rounds, scale=SCALE, clip=CLIP)
 
 
-def made(folder, name, code=None, records=3 * RECORDS, claimed=1.0, dimension=4, **audit):
+def made(folder, name, code=None, records=3 * RECORDS, claimed=1.0, dimension=4, delta=0.0, **audit):
     path = folder / "mine.py"
     path.write_text(code or code_of(name))
-    stated = {} if claimed is None else {"claim": {"epsilon": claimed}}
+    stated = {} if claimed is None else {"claim": {"epsilon": claimed, "delta": delta}}
     tree = {
         "name": "own",
         "problem": {"kind": "logistic", "ridge": 0.5}
@@ -419,6 +419,70 @@ def test_a_pair_costs_most_in_the_histories_that_are_seen_apart(tmp_path, name):
     np.testing.assert_allclose(epsilon, truth, rtol=1e-4)
 
 
+GAUSSIAN = {
+    "KindsTogether": (
+        """
+        g = g / np.maximum(1.0, np.linalg.norm(g, axis=-1, keepdims=True))
+        right = 0
+        for _ in range(2):
+            to = choose(coins, (0, 1))
+            right += to
+            node.send(node.neighbors[to], x=node.privatize(g * np.array([[1.0, 0.0]]), Gaussian(2.1757)))
+        made = [(g * np.array([[0.0, float(right == 2)]]), 1.1765)]
+        """,
+        0.1,
+        "l2",
+        [(3 / 4, [np.diag([0.65, 0.0])]), (1 / 4, [np.diag([0.65, 0.85])])],
+    ),
+    "SignAndCoordinate": (
+        """
+        g = np.clip(g, -1.0, 1.0)
+        made = [(choose(coins, (-1.0, 1.0)) * g * np.eye(2)[choose(coins, (0, 1))], 0.5)]
+        """,
+        0.02,
+        "l∞",
+        [(1.0, [2 * sign * np.diag(one) for sign in SIGNS for one in np.eye(2)])],
+    ),
+}
+"""Code with Gaussian noise of a gradient of two coordinates, clipped in a norm; its δ, and for each kind of messages
+its probability and by which matrices, of the same chance, its releases are of the gradient, in deviations."""
+
+
+def gaussian_epsilon(kinds, pair, delta):
+    """ε(δ) of two gradients (2,), by an integral over all that is seen."""
+    axis = np.linspace(-8.0, 8.0, 81)
+    seen = np.stack(np.meshgrid(axis, axis), axis=-1)
+
+    def law(one):
+        far = [[np.sum((seen - matrix @ one) ** 2, axis=-1) for matrix in some] for _, some in kinds]
+        each = [chance * np.mean(np.exp(-np.array(k) / 2), axis=0) for (chance, _), k in zip(kinds, far, strict=True)]
+        return np.ravel(each) * 0.2**2 / (2 * math.pi)
+
+    laws, low, high = [law(one) for one in pair], 0.0, 10.0
+    for _ in range(20):
+        epsilon = (low + high) / 2
+        over = max(np.sum(np.maximum(p - math.exp(epsilon) * q, 0.0)) for p, q in (laws, laws[::-1]))
+        low, high = (epsilon, high) if over > delta else (low, epsilon)
+    return high
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_with_gaussian_noise_all_that_is_seen_counts_together(tmp_path, name):
+    body, delta, norm, kinds = GAUSSIAN[name]
+    code = BY_HAND.format(name=name, body="        g = await node.gradient(x)" + body.rstrip())
+    code = code.replace("Laplace", "Gaussian")
+    experiment, subject = made(tmp_path, name, code, dimension=2, agent=0, adjacency="agent", delta=delta)
+    claim = subject.simulation.claim(experiment.adjacency, 1, delta)
+    pair, _ = audited_pair(experiment, subject, claim, 1, Silent())
+    some = np.array([*itertools.product((-1.0, 0.0, 1.0), repeat=2)])
+    clipped = [one.gradient(np.zeros((1, 2)))[0] for one in pair.hypotheses]
+    clipped = [np.clip(one, -1, 1) if norm == "l∞" else one / max(1.0, np.linalg.norm(one)) for one in clipped]
+    if norm == "l2":
+        some /= np.maximum(1.0, np.linalg.norm(some, axis=1, keepdims=True))
+    truth = max(gaussian_epsilon(kinds, two, delta) for two in itertools.combinations(some, 2))
+    assert gaussian_epsilon(kinds, clipped, delta) >= 0.97 * truth
+
+
 @pytest.mark.parametrize(("hops", "doubted"), [(2, False), (7, True)])
 def test_a_pair_is_doubted_where_coins_send_in_more_ways_than_are_looked_at(tmp_path, hops, doubted):
     body = f"""
@@ -427,7 +491,7 @@ def test_a_pair_is_doubted_where_coins_send_in_more_ways_than_are_looked_at(tmp_
             to = choose(coins, (0, 1))
             left += to
             node.send(node.neighbors[to], hello=x)
-        made = [(np.clip(await node.gradient(x), -1.0, 1.0), 0.5 if left == 0 else 2.0)]
+        made = [(np.clip(await node.gradient(x), -1.0, 1.0), 1.0 + left)]
     """
     code = BY_HAND.format(name="Hops", body=body.strip("\n"))
     pair, _ = found(*made(tmp_path, "Hops", code, dimension=1, agent=0, adjacency="agent", coins="known"))
