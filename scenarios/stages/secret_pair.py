@@ -52,6 +52,10 @@ PLACES, COORDINATES = 12, 8
 lie."""
 ALIKE = 1e-3
 """Relative: places that differ by less are the same."""
+EXCESS = 1e-9
+"""Relative: by so much places may be farther apart than is allowed, by rounding."""
+LARGE = 10.0, 1e3
+"""Sizes of gradients about which they are moved, in units of the change that a claim allows."""
 SEARCHED, STILL = 2, 3
 """Agents whose other records are turned: those whose pairs cost most among others that lie at one place, and of those
 whose pairs cost nothing there."""
@@ -132,14 +136,16 @@ class _Search:
         """What costs most, and more than `most`, of some agents; else the pair, with what is then known of it."""
         pair, records = self.pair, self.subject.simulation.problem.records
         vectors = _places(self.subject, self.claim, pair, self.change, self.kinds(pair.agent).simulations)
-        each = (_Among.of(self.subject, self.claim, k, pair, vectors, self.kinds(k)) for k in agents)
+        apart = None if self.change is None else _allowed(self.subject, self.claim, self.change)
+        each = (_Among.of(self.subject, self.claim, k, pair, vectors, apart, self.kinds(k)) for k in agents)
         looked = [one for one in each if one is not None]
         looked.sort(key=lambda one: (-one.first, one.agent != pair.agent, records[one.agent]))
         found: Pair = pair
         for among in _unlike(looked):
             if not self._is_bounded(among):
                 continue
-            (place, cost), words = among.best, _BEYOND if self.change is None else "as far, about 0"
+            place, cost = among.best
+            words = _BEYOND if self.change is None else f"as far, about {among.about(place)}"
             both = among.worlds(place)
             allowed = all(allows(self.subject, self.claim, self.activations, among.agent, one) for one in both)
             if allowed and among.agent == found.agent:
@@ -177,7 +183,8 @@ def _places(
 ) -> Array:
     """Gradients of a record, or all of an agent's, (places, dimension) between which it is moved: 0 and others that
     are opposite, along the pair, what moves the releases most, all coordinates, and a few. Of a claim of changes by
-    so much so far apart, else beyond all bounds, where they have bounds; along the pair as it is and nearer, too."""
+    so much so far apart, and where it is stated also about the middle of the pair and about large gradients, which
+    secret coins hide least; else beyond all bounds, where they have any; along the pair as it is and nearer, too."""
     own = subject.simulation.problem.objectives[pair.agent]
     d, start = own.dimension, np.zeros((1, own.dimension))
     records = cast("Sampled", own).records if claim.adjacency.record else 1
@@ -200,7 +207,13 @@ def _places(
     steep = (steepest(one, pair.agent, record, -still / records, turned, norm) for one in simulations)
     ways = [*along, *chain.from_iterable(steep), even, *coordinates]
     units = [way / length(way, norm) for way in ways if np.any(way)]
-    return _distinct([*found, *(side * half * one for one in units for side in (1.0, -1.0))])
+    places = _distinct([*found, *(side * half * one for one in units for side in (1.0, -1.0))])
+    if change is None or claim.adjacency.change is None:  # of data: farther out there may be none
+        return places
+    uneven = np.linspace(1.0, 2.0, d) / length(np.linspace(1.0, 2.0, d), norm)
+    about = [(ends[0] + ends[1]) / 2] if ends else []
+    about += [side * size * change * uneven for size in LARGE for side in (1.0, -1.0)]
+    return np.concatenate([places, *(one + places[1:] for one in about)])
 
 
 def _distinct(vectors: Sequence[Array]) -> Array:
@@ -279,10 +292,18 @@ class _Among:
     samples: tuple[Sample, ...]
     agent: int
     delta: float
+    apart: tuple[float, Norm] | None
 
     @classmethod
     def of(
-        cls, subject: Subject, claim: Claim, agent: int, pair: Pair, vectors: Array, kinds: CoinKinds
+        cls,
+        subject: Subject,
+        claim: Claim,
+        agent: int,
+        pair: Pair,
+        vectors: Array,
+        apart: tuple[float, Norm] | None,
+        kinds: CoinKinds,
     ) -> Self | None:
         """None where there are many records, or where the code cannot be replayed."""
         own = subject.simulation.problem.objectives[agent]
@@ -302,7 +323,9 @@ class _Among:
             record, found = differs, _gradients(pair.hypotheses[0], records)
         some = math.isqrt(NUMBERS[1] // (min(records, RECORDS) * hidden.numbers))
         vectors = vectors[: max(PLACES, some)]
-        return cls(own, vectors, -still, found, record, hidden.listed, hidden.numbers, samples, agent, claim.delta)
+        return cls(
+            own, vectors, -still, found, record, hidden.listed, hidden.numbers, samples, agent, claim.delta, apart
+        )
 
     def known_of(self, pair: Pair) -> Pair:
         """A pair of this agent, with whether all its records were tried, and others turned about each, and pairs
@@ -317,6 +340,12 @@ class _Among:
         if self.record is None:
             return f"{agent} moved in both worlds"
         return f"record {pair.record} of {agent} moved in both worlds, as others are"
+
+    def about(self, pair: _Pair) -> str:
+        """Where its middle lies, in words."""
+        middle = np.mean(self.vectors[[*pair.ends]], axis=0)
+        near = np.linalg.norm(middle) <= np.linalg.norm(self.between(pair))
+        return "0" if near else "a large gradient"
 
     def between(self, pair: _Pair) -> Array:
         """What lies between its ends, (dimension,)."""
@@ -345,11 +374,16 @@ class _Among:
         """Each record between each two places, among others that all lie at one, and what that costs."""
         last, records = len(self.vectors), self.records
         whole = [(place,) * records for place in range(last if records > 1 else 1)]
-        ends = sorted(combinations(range(last), 2), key=self._nearness)
+        ends = sorted(filter(self._allows, combinations(range(last), 2)), key=self._nearness)
         pairs = [_Pair(k, two, others) for k in self._records for others in whole for two in ends]
         if self.found is not None:
             pairs += [_Pair(self.record or 0, two, (last,) * records) for two in ends]
         return [*zip(pairs, self._costs(pairs), strict=True)]
+
+    def _allows(self, ends: tuple[int, int]) -> bool:
+        """Whether places are as far `apart` as is allowed, at most."""
+        one, two = self.vectors[[*ends]]
+        return self.apart is None or float(length(two - one, self.apart[1])) <= self.apart[0] * (1 + EXCESS)
 
     def _nearness(self, ends: tuple[int, int]) -> float:
         """Less for places that are farther apart."""

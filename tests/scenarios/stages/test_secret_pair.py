@@ -363,6 +363,18 @@ def test_all_of_a_gradient_costs_what_it_costs_at_all_histories_together(tmp_pat
     assert pair.change_used == pytest.approx(0.5 if options == "change" else 1.0)
 
 
+def test_a_stated_change_costs_most_about_a_large_gradient(tmp_path):
+    """An answer or nothing: where the answer is large, it is seen which, and all of the change."""
+    body = "        g = await node.gradient(x)\n        made = [(choose(coins, (0.0, 1.0)) * g, 1.0)]"
+    code = BY_HAND.format(name="OnOff", body=body)
+    change = {"adjacency": {"change": 1.0, "norm": "l1"}, "agent": 0}
+    pair, epsilon = found(*made(tmp_path, "OnOff", code, dimension=1, **change), of_any=False)
+    np.testing.assert_allclose(epsilon, 1.0, rtol=1e-4)
+    assert pair.change_used <= 1 + 1e-9
+    one, two = (world.gradient(np.zeros((1, 1)))[0] for world in pair.hypotheses)
+    assert np.sum(np.abs(two - one)) <= 1 + 1e-9
+
+
 @pytest.mark.parametrize("name", ["Seldom", "Mixed"])
 def test_the_gradient_goes_along_the_coordinate_that_costs_most(tmp_path, name):
     """At one toss all cost the same, be they chosen seldom or their signs tossed."""
