@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from operator import itemgetter
 from typing import NamedTuple, Self, cast
 
@@ -52,6 +52,8 @@ PLACES, COORDINATES = 12, 8
 lie."""
 ALIKE = 1e-3
 """Relative: places that differ by less are the same."""
+HALVED = 3
+"""Records of which others are split in halves, at least."""
 EXCESS = 1e-9
 """Relative: by so much places may be farther apart than is allowed, by rounding."""
 LARGE = 10.0, 1e3
@@ -376,9 +378,28 @@ class _Among:
         whole = [(place,) * records for place in range(last if records > 1 else 1)]
         ends = sorted(filter(self._allows, combinations(range(last), 2)), key=self._nearness)
         pairs = [_Pair(k, two, others) for k in self._records for others in whole for two in ends]
+        pairs += self._among_halves
         if self.found is not None:
             pairs += [_Pair(self.record or 0, two, (last,) * records) for two in ends]
         return [*zip(pairs, self._costs(pairs), strict=True)]
+
+    @property
+    def _among_halves(self) -> list[_Pair]:
+        """Each record between 0 and two opposite places, among others of which every second one lies at each: there a
+        median moves, and not where all others lie at one."""
+        both = [two for two in combinations(range(1, len(self.vectors)), 2) if self._opposite(two)]
+        if self.records < HALVED:
+            return []
+        found = list[_Pair]()
+        for k, (one, two) in product(self._records, both):
+            half = [(one, two)[place % 2] for place in range(self.records - 1)]
+            others = (*half[:k], one, *half[k:])
+            found += [_Pair(k, ends, others) for ends in ((0, one), (0, two), (one, two)) if self._allows(ends)]
+        return found
+
+    def _opposite(self, two: tuple[int, int]) -> bool:
+        one, other = self.vectors[[*two]]
+        return bool(np.allclose(one, -other, rtol=ALIKE))
 
     def _allows(self, ends: tuple[int, int]) -> bool:
         """Whether places are as far `apart` as is allowed, at most."""

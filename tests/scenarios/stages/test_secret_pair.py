@@ -218,6 +218,17 @@ OTHER_CODE = {
         (2.0,),
         [(1 / 4, lambda g, some=list(some): (np.median(g[some]),)) for some in itertools.combinations(range(4), 3)],
     ),
+    "MedianAtZero": (
+        """
+        if node.id == 0:
+            some = np.stack([await asked(k) for k in range(5)])
+            made = [(choose(coins, (-1.0, 1.0)) * np.median(some, axis=0), 0.6)]
+        else:
+            made = [(await asked(choose(coins, range(8))) * choose(coins, (0, 0, 0, 1)), 0.5)]
+        """,
+        (0.6,),
+        [(1 / 2, lambda g, sign=sign: (sign * np.median(g[:5]),)) for sign in SIGNS],
+    ),
     "AgentTwo": (
         """
         made = [(await asked(choose(coins, range(8 if node.id != 2 else 2))), 2.0)]
@@ -227,7 +238,7 @@ OTHER_CODE = {
     ),
 }
 
-OF_AGENT_TWO = "AgentTwo", "MedianAtTwo"
+OF_ONE_AGENT = "AgentTwo", "MedianAtTwo", "MedianAtZero"
 
 
 def worst_of(scales, histories, records):
@@ -326,7 +337,7 @@ def test_the_pair_costs_most_of_all_for_who_does_not_know_the_coins(tmp_path, na
 @pytest.mark.parametrize("name", OTHER_CODE)
 def test_code_that_does_more_than_to_add_costs_what_it_costs_at_all_histories_together(tmp_path, name):
     body, scales, histories = OTHER_CODE[name]
-    code, agent = BY_HAND.format(name=name, body=body.strip("\n")), None if name in OF_AGENT_TWO else 0
+    code, agent = BY_HAND.format(name=name, body=body.strip("\n")), None if name in OF_ONE_AGENT else 0
     _, epsilon = searched(*made(tmp_path, name, code, dimension=1, agent=agent), 1)
     truth = worst_of(scales, histories, 6)
     np.testing.assert_allclose(epsilon, truth, rtol=0.06 if name == "SecretSign" else 1e-4)  # seen among noisy points
