@@ -11,7 +11,7 @@ from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
 from scenarios.schema.scenario import Scenario
 from scenarios.stages.secret_pair import audited_pair
-from scenarios.stages.worlds import holding, worlds
+from scenarios.stages.worlds import AuditOptions, audited, holding, worlds
 
 RECORDS, CLIP, SCALE = 8, 1.0, 2.0
 CODE = """
@@ -537,6 +537,19 @@ def test_where_data_are_bounded_the_others_are_moved_as_far_as_the_record(tmp_pa
     _, epsilon = searched(experiment, subject, 1, of_any=False)
     claim = subject.simulation.claim(experiment.adjacency, 1, 0.0)
     np.testing.assert_allclose(epsilon, claim.epsilon, rtol=1e-4)
+
+
+def test_a_true_claim_is_consistent_of_what_is_seldom_sent(tmp_path):
+    """As its coins fall first, the agent sends nothing."""
+    code = BY_HAND.format(name="Seldom", body="        made = [(await asked(choose(coins, range(8))), 1.0)]")
+    sent = "        node.broadcast"
+    code = code.replace(sent, f"        if choose(coins, range(8)) == 0:\n    {sent}")
+    true = 1.01 * math.log(7 / 8 + math.exp(2) / 8)
+    experiment, subject = made(tmp_path, "Seldom", code, dimension=1, agent=0, claimed=true)
+    claim = subject.simulation.claim(experiment.adjacency, 1, 0.0)
+    pair, _ = audited_pair(experiment, subject, claim, 1, Silent())
+    judged = audited(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1).judgement
+    assert judged.verdict.value == "consistent", judged.reason
 
 
 def test_a_pair_that_a_message_without_noise_tells_apart_stays(tmp_path):
