@@ -6,7 +6,7 @@ kinds at most: that finds and ranks pairs, and proves nothing.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -47,6 +47,13 @@ class CoinKinds:
         return tuple(_sample(one, agent) for one in self.simulations)
 
     @classmethod
+    def of_each(cls, simulation: Simulation, agents: Sequence[int]) -> "dict[int, CoinKinds]":
+        """Those of these agents; where nobody tosses coins there is one."""
+        if agents and _tosses(simulation, agents[0]):
+            return {k: cls.of(simulation, k) for k in agents}
+        return dict.fromkeys(agents, cls((simulation,), (simulation,)))
+
+    @classmethod
     def of(cls, simulation: Simulation, agent: int) -> "CoinKinds":
         """The kinds of messages that the coins of an agent decide on."""
         found = [simulation]
@@ -71,6 +78,15 @@ class CoinKinds:
                 unlike.setdefault(law, _with(made, there, agent))
         missed = bool(opened) and [*Counter(one.own for one in read).values()].count(1) > 1
         return cls((*firsts.values(),)[:MOST], (*unlike.values(),)[:UNLIKE], missed)
+
+
+def _tosses(simulation: Simulation, agent: int) -> bool:
+    """Whether any agent tosses coins in a run; not where the code fails."""
+    try:
+        with np.errstate(all="ignore"):
+            return _sample(simulation, agent).tossed
+    except Exception:  # an algorithm's code may raise anything
+        return False
 
 
 def _sample(simulation: Simulation, agent: int) -> Sample:

@@ -119,7 +119,7 @@ def pair_for(
         pair = replace(pair, change_used=_used(subject, claim, pair, points), any_change=of_any)
         return replace(pair, doubt=other_numbers.doubt(subject.simulation, pair, claim)), None
     looked_at = agents_of(subject.simulation, spec.agent)
-    kinds = {k: CoinKinds.of(subject.simulation, k) for k in looked_at}
+    kinds = CoinKinds.of_each(subject.simulation, looked_at)
     networks = {k: one.unlike for k, one in kinds.items()}
     tried = sum(budget for *_, budget in _wanted(networks, spec.search.candidates))
     progress.begin(f"{subject.spec.name}: searching the worst pair", tried)  # and pairs with both worlds moved
