@@ -132,7 +132,7 @@ class _Elsewhere:
         histories are not listed, or where noise is on a grid."""
         if not {type(one.mechanism) for both in judged for one in both} <= {Laplace}:
             return None
-        hidden = HiddenValues.joined([HiddenValues.of(sample, self.agent, one) for one in self.hypotheses])
+        hidden = HiddenValues.joined([HiddenValues.of([sample], self.agent, one) for one in self.hypotheses])
         if hidden is None or not hidden.listed:
             return None
         each = (hidden.covered([k, COPIES + k]) for k in range(COPIES))
