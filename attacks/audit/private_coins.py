@@ -49,8 +49,8 @@ from netsim.mechanisms import Gaussian
 from netsim.shown import show
 
 _COMBINED = (
-    "what `privatize` returned is sent inside another number (such as x - step * noisy), which is priced only for "
-    "who knows the coins (-o audit.coins=known)"
+    "what `privatize` returned is sent inside another number, of which it does not come out, or not at every toss "
+    "(such as one with a secret sign): that is priced only for who knows the coins (-o audit.coins=known)"
 )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import special
 
 from attacks.audit.loss.comparison import Sample
-from attacks.replay import Hypothesis, Release, attempted, replay
+from attacks.replay import Release, attempted
 from netsim.arrays import Array, evenly
 from netsim.mechanisms import Laplace
 
@@ -144,12 +144,12 @@ class _Given(np.random.Generator):
         return loc + scale * (given if np.shape(given) == np.shape(drawn) else drawn)
 
 
-def aimed_at(sample: Sample, agent: int, true: Hypothesis, worlds: Worlds) -> Sample | None:
-    """The transcript of one replica with noise that puts its releases where the loss is largest: of the same toss,
-    which may hold other values where these depend on what was released; None where it cannot be simulated anew."""
+def aimed_at(sample: Sample, made: Sequence[Release], worlds: Worlds) -> Sample | None:
+    """The transcript of one replica, whose releases were `made`, with noise that puts them where the loss is largest:
+    of the same toss, which may hold other values where these depend on what was released; None where it cannot be
+    simulated anew."""
     if sample.again is None:
         return None
-    made = attempted(replay)(sample.view, agent, true, sample.coins()).releases
     values = values_of(made, 1)
     if values is None or values.shape[1] != worlds.true.values.shape[1]:
         return None  # of this toss, which has other numbers than those that explain the same messages

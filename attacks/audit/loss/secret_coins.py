@@ -29,8 +29,9 @@ from attacks.audit.games.game import play
 from attacks.audit.loss.aimed_mixture import Worlds, aimed_at, values_of
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.loss.noise_check import ALPHA
-from attacks.replay import Hypothesis, Replayed, Sending, attempted, replay
-from attacks.replay.coins import HISTORIES, Coins, DrawnCoins, every
+from attacks.audit.loss.recovered import all_come_out
+from attacks.replay import CombinedReleaseError, Hypothesis, Replayed, Sending, attempted, replay
+from attacks.replay.coins import HISTORIES, Coins, DrawnCoins, copied, every
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import AttackError, PrivacyError
@@ -110,6 +111,31 @@ def _number(value: float) -> str:
 _replay = attempted(replay)
 
 
+def read_at(sample: Sample, agent: int, hypothesis: Hypothesis, coins: np.random.Generator) -> Replayed:
+    """Replay of transcripts at some coins.
+
+    A release that no message carries as it was made is granted, where it comes out of the messages at these coins
+    too: two affine maps of releases to messages that make the same of what was drawn are one. You get a
+    `CombinedReleaseError` where one does not.
+    """
+    try:
+        return _replay(sample.view, agent, hypothesis, coins)
+    except CombinedReleaseError:
+        if not sample.releases:
+            raise
+        start = copied(coins)
+        found = _replay(sample.view, agent, hypothesis, coins, sample.releases)
+        if found.departure is not None and not found.out_of_releases:
+            return found
+        if not all_come_out(
+            found,
+            sample.releases,
+            lambda releases: _replay(sample.view, agent, hypothesis, copied(start), releases),
+        ):
+            raise
+        return found
+
+
 class _Likelihood(NamedTuple):
     """How a replay explains transcripts: numbers that have a density, and ln f, −∞ where it does not; (replicas,)."""
 
@@ -158,14 +184,16 @@ def _grouped(samples: Sequence[Sample], agent: int, endings: Sequence[_Ending], 
 
 
 def joined(doors: Sequence[Sample]) -> Sample:
-    """Transcripts that hold the same messages as one sample, without releases."""
+    """Transcripts that hold the same messages as one sample; without releases where they made others."""
     first = doors[0]
     every_row = zip(*(door.view.transcript.records for door in doors), strict=True)
     rows = tuple(
         row[0]._replace(values={name: np.concatenate([one.values[name] for one in row]) for name in row[0].values})
         for row in every_row
     )
-    return replace(first, view=replace(first.view, transcript=Transcript(rows, len(doors))), releases=[])
+    alike = len({tuple(release.shape for release in one.releases) for one in doors}) == 1
+    releases = [np.concatenate(some) for some in zip(*(one.releases for one in doors), strict=True)] if alike else []
+    return replace(first, view=replace(first.view, transcript=Transcript(rows, len(doors))), releases=releases)
 
 
 class _Apart(Exception):  # noqa: N818
@@ -211,7 +239,7 @@ def _listing(agent: int, most: int, progress: Shares, noted: list[_Noted] | None
 
     def read(group: _Group, hypothesis: Hypothesis) -> Iterator[tuple[Callable[[], Coins], History]]:
         def one(coins: Coins) -> tuple[Coins, Replayed]:
-            return coins, _replay(group.sample.view, agent, hypothesis, coins)
+            return coins, read_at(group.sample, agent, hypothesis, coins)
 
         for chance, (coins, found) in every(one, most):
             progress(math.exp(chance))
@@ -266,7 +294,7 @@ def _together(group: _Group, agent: int, hypothesis: Hypothesis, read: _Read) ->
         one = _Group(group.sample.replica(k), [0], group.ending)
         h = int(rng.integers(len(made)))
         coins = made[h]()
-        alone = History.of(one, 0.0, _replay(one.sample.view, agent, hypothesis, coins))
+        alone = History.of(one, 0.0, read_at(one.sample, agent, hypothesis, coins))
         alone = alone._replace(terms=alone.terms + coins.log_chance)
         pairs = zip(alone, (rows[h, k] for rows in whole), strict=True)
         if not all(np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in pairs):
@@ -325,7 +353,7 @@ def losses_of(
     """Losses of transcripts of one replica each under `true`."""
     known, endings = np.zeros(len(samples)), list[_Ending]()
     for k, sample in enumerate(samples):
-        mine, theirs = (_replay(sample.view, agent, f, sample.coins()) for f in (true, other))
+        mine, theirs = (read_at(sample, agent, f, sample.coins()) for f in (true, other))
         endings.append(_ending(mine))
         here, there = _Likelihood.of(mine, 1), _Likelihood.of(theirs, 1)
         if mine.departure is not None or not np.isfinite(here.log_density).all():
@@ -514,7 +542,10 @@ def price_of_secret(
 def _aimed_at(samples: Sequence[Sample], agent: int, true: Hypothesis, seen: _Losses) -> tuple[Sample, ...]:
     """Of those that other histories explain one each, with noise aimed at the largest loss for who does not know the
     coins."""
-    made = (aimed_at(samples[k], agent, true, known) for k, known in seen.worlds.items())
+    made = (
+        aimed_at(samples[k], read_at(samples[k], agent, true, samples[k].coins()).releases, known)
+        for k, known in seen.worlds.items()
+    )
     return tuple(one for one in made if one is not None)
 
 

@@ -106,7 +106,16 @@ class OrZeros(Hidden):
         return math.log(3 / 4 + math.exp(2) / 4)
 
 
-@pytest.mark.parametrize("hidden", [Hidden, OfTwo, SometimesLess, OrZeros])
+class Descends(OrZeros):
+    """One of them, and a step of descent is sent."""
+
+    async def run(self, node):
+        value = await self.clipped(node, node.zeros(), choose(node.coins, range(4)))
+        node.broadcast(x=node.zeros() - 0.5 * node.privatize(value, Laplace(1.0)))
+        node.estimate(node.zeros())
+
+
+@pytest.mark.parametrize("hidden", [Hidden, OfTwo, SometimesLess, OrZeros, Descends])
 def test_a_claim_of_what_all_numbers_together_lose_is_reached(hidden):
     options = "data.dimension=1", "audit.agent=0", "audit.search={candidates: 8, transcripts: 4}"
     found = scenarios.audit(hidden(1.001), None, *options, trials=50)
