@@ -144,7 +144,6 @@ class _Words:
     unreliable_from: int | None
     rounded: bool
     tossed: bool
-    secret: bool
     computed: Computed | None
     uncovered: UnprotectedMessage | None
     faint: UnprotectedMessage | None
@@ -156,7 +155,7 @@ class _Words:
 
 _WORDS = TypeAdapter(_Words)
 _SAME = (
-    "sent_in", "dates", "granted_from", "complete", "unreliable_from", "rounded", "tossed", "secret", "computed",
+    "sent_in", "dates", "granted_from", "complete", "unreliable_from", "rounded", "tossed", "computed",
     "uncovered", "faint", "inexplicable",
 )  # fmt: skip
 

@@ -507,7 +507,8 @@ class _Audit:
         unprotected = first_unprotected(exact, self.private.secret, self.claim)
         lower, estimate, highest = ends(exact, self.private.over_tosses)
         one_toss = self.private.over_tosses is None  # else games, and what is unprotected, are of one toss among many
-        judged = exact if one_toss else (replace(exact[0], uncovered=None), replace(exact[1], uncovered=None))
+        one, two = (e if one_toss else e.of_other_tosses(lower) for e in exact)
+        judged = one, two
         found = self.private.judged(
             judge(
                 epsilon_claimed=self.claim.epsilon,

@@ -27,6 +27,7 @@ from attacks.audit.followed.asked import asked_more
 from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison
 from attacks.audit.loss.exact import SINGLES, ExactLoss
+from attacks.audit.loss.hiding_coins import may_hide
 from attacks.audit.loss.secret_coins import (
     SECRET,
     SecretCoins,
@@ -40,7 +41,7 @@ from attacks.audit.pair import Pair, Simulate
 from attacks.audit.proof import BareError
 from attacks.audit.rare_tosses import RareSending, RareTosses
 from attacks.audit.verdict import BROKEN, Judgement, Verdict, exceeds
-from attacks.replay import CombinedReleaseError, Hypothesis, replay
+from attacks.replay import CombinedReleaseError, Hypothesis, attempted, replay
 from attacks.replay.coins import Coins, every
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, PrivacyError
@@ -48,8 +49,8 @@ from netsim.mechanisms import Gaussian
 from netsim.shown import show
 
 _COMBINED = (
-    "what `privatize` returned is sent inside another number (such as x - step * noisy), which is priced only for "
-    "who knows the coins (-o audit.coins=known)"
+    "what `privatize` returned is sent inside another number, of which it does not come out, or not at every toss "
+    "(such as one with a secret sign): that is priced only for who knows the coins (-o audit.coins=known)"
 )
 
 
@@ -93,15 +94,15 @@ class PrivateCoins:
     """Private coins of the agents in one audit of a `claim`.
 
     `alone`: transcripts of each world by themselves, one where no agent tosses coins, else each with tosses of its
-    own. `hidden`: coins change what the audited agent releases before they change what is seen otherwise. `secret`
-    is the price where there is one to know, and `unpriced` the reason why it is not known; then `at_any_toss` is a
-    lower end for who does not know them, by what no toss of the other world explains. `rare` is what the agent sends
-    unprotected at some toss, be it one that nobody tossed.
+    own. `secret` is the price where there is one to know, and `unpriced` the reason why it is not known; then
+    `hidden` is whether who does not know the audited agent's coins may see less than who does
+    (`attacks.audit.loss.hiding_coins`), and `at_any_toss` a lower end for who does not know them, by what no toss of
+    the other world explains. `rare` is what the agent sends unprotected at some toss, be it one that nobody tossed.
     """
 
     claim: Claim
     alone: tuple[Sequence[WorldComparison], Sequence[WorldComparison]]
-    hidden: bool
+    hidden: bool = False
     secret: SecretCoins | None = None
     unpriced: str | None = None
     at_any_toss: float = 0.0
@@ -111,7 +112,7 @@ class PrivateCoins:
     def of(cls, kept: Archive, claim: Claim, tosses: int) -> "PrivateCoins":
         """Coins of transcripts in an archive."""
         one, two = ([kept.get(world, SINGLES + k).explained for k in range(tosses)] for world in (0, 1))
-        return cls(claim, (one, two), any(kept.get(world, 0).explained.secret for world in (0, 1)))
+        return cls(claim, (one, two))
 
     @property
     def proven_rare(self) -> RareSending | None:
@@ -138,10 +139,10 @@ class PrivateCoins:
         """
         if not self.tossed:
             return self
-        delta = self.claim.delta
+        delta, simulate = self.claim.delta, attempted(simulate)
         tosses, rare = RareTosses(simulate, pair.agent, pair.hypotheses, self.claim, confidence, SINGLES), None
         costly: tuple[Sequence[Sample], Sequence[Sample]] = ((), ())
-        with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
+        with suppress(NetsimError):
             rare = tosses.sending()
             costly = tosses.costly()
         try:
@@ -161,15 +162,17 @@ class PrivateCoins:
             raise
         except CombinedReleaseError:
             unpriced = _COMBINED
-        except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError) as error:
-            unpriced = str(error)  # the code may fail, too, at coins that nobody tossed
+        except NetsimError as error:  # such as of code that fails at coins that nobody tossed
+            unpriced = str(error)
         else:
             return replace(self, secret=secret)._with_rare(rare)
         found = 0.0
         if bare and self.claim.coins == "secret":
-            with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
+            with suppress(NetsimError):
                 found = _epsilon_at_any_toss(simulate, pair.agent, pair.hypotheses, self.claim, confidence)
-        return replace(self, unpriced=unpriced, at_any_toss=found, rare=rare)
+        looks = (simulate(world, SECRET + 2 * k) for k in range(LOOKS) for world in (0, 1))
+        hidden = may_hide(looks, pair.agent, pair.hypotheses)
+        return replace(self, hidden=hidden, unpriced=unpriced, at_any_toss=found, rare=rare)
 
     def _with_rare(self, rare: RareSending | None) -> "PrivateCoins":
         """The same where that is sent at some toss."""
@@ -184,7 +187,7 @@ class PrivateCoins:
         if bare.coins is None or self.rare is not None:
             return self
         history, chance = Coins.of(bare.coins.history), math.exp(bare.coins.log_chance)
-        tosses = RareTosses(simulate, pair.agent, pair.hypotheses, self.claim, confidence, SINGLES)
+        tosses = RareTosses(attempted(simulate), pair.agent, pair.hypotheses, self.claim, confidence, SINGLES)
         proven = tosses.proven(history)
         return self._with_rare(RareSending(f"of probability {show(chance)}", bare.what, bool(proven)))
 
@@ -309,6 +312,8 @@ class PrivateCoins:
 # ── where they are not priced ───────────────────────────────────────────────────────────────────────
 LOOKED_AT, LISTED = 16, 64
 """Transcripts of each world whose histories are listed, and histories of each at most."""
+LOOKS = 4
+"""Transcripts of each world by which it is judged whether coins hide anything."""
 _MOVED = 1e-6
 """Deviations of the noise by which a number moves, at least, that counts as moved."""
 PLAYED, DRAWN = 100, 16
@@ -354,7 +359,7 @@ def _unexplained(
 
         def explains(coins: Coins, seen: Reproduced = seen) -> bool:
             one = seen.sample
-            replay(one.view, agent, other, coins, one.releases, one.dither)  # notes what is tossed
+            attempted(replay)(one.view, agent, other, coins, one.releases, one.dither)  # notes what is tossed
             return _explains(seen, other, coins.copied, claim.epsilon)
 
         bare += not any(found for _, found in every(explains, LISTED))

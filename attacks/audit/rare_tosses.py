@@ -30,7 +30,7 @@ from attacks.audit.loss.secret_coins import SECRET, drawn_coins, joined, losses_
 from attacks.audit.loss.unprotected import UnprotectedMessage, draws_for
 from attacks.audit.pair import Simulate
 from attacks.audit.verdict import exceeds
-from attacks.replay import Hypothesis, Release, replay
+from attacks.replay import Hypothesis, Release, attempted, replay
 from attacks.replay.coins import Coins, DrawnCoins, are_whole, every
 from netsim.arrays import Array, Mask
 from netsim.claims import Claim
@@ -38,6 +38,7 @@ from netsim.errors import AttackError, NetsimError, TranscriptError
 from netsim.shown import show
 from netsim.transcript import Transcript
 
+_replay = attempted(replay)
 TURNED = 1024
 """Tosses that are turned at most, each by itself."""
 _JOINT = 2048
@@ -162,14 +163,14 @@ def _both(
     made = list[Sequence[Release]]()
 
     def sent(hypothesis: Hypothesis) -> dict[tuple[int, str], Array]:
-        found = replay(sample.view, agent, hypothesis, coins.copied(), sample.releases, sample.dither)
+        found = _replay(sample.view, agent, hypothesis, coins.copied(), sample.releases, sample.dither)
         other = found.departure is not None or found.overran or found.out_of_releases
         ends.append((found.departure, len(found.sendings), found.overran) if other else None)
         made.append(found.releases)
         return {(c.message, c.name): c.predicted for c in found.comparisons}
 
     start = coins.copied()
-    replay(sample.view, agent, hypotheses[0], coins, sample.releases, sample.dither)  # notes what is tossed
+    _replay(sample.view, agent, hypotheses[0], coins, sample.releases, sample.dither)  # notes what is tossed
     zero, one = (sent(hypothesis) for hypothesis in hypotheses)
     cost = math.fsum(float(cost_and_shifts(*pair)[0][0]) for pair in zip(*made, strict=False))
     return _Both(words, start, (zero, one), (ends[0], ends[1]), cost)
@@ -241,12 +242,12 @@ class RareTosses:
     def _hidden(self, one: _Both) -> bool:
         """Whether noise that is not sent as it was made is in what is apart, so that it may cover it."""
         sample, own = self.simulate(0, self.index), self.hypotheses[0]
-        known = replay(sample.view, self.agent, own, one.coins.copied(), sample.releases, sample.dither).releases
+        known = _replay(sample.view, self.agent, own, one.coins.copied(), sample.releases, sample.dither).releases
 
         def sent(seed: int) -> Array | None:
             rng = np.random.default_rng(seed)
             made = [rng if release.sent_in is None else release.observed for release in known]
-            found = replay(sample.view, self.agent, own, one.coins.copied(), made, sample.dither)
+            found = _replay(sample.view, self.agent, own, one.coins.copied(), made, sample.dither)
             return next((c.predicted for c in found.comparisons if (c.message, c.name) == one.first_apart), None)
 
         zero, one_more = sent(0), sent(1)
@@ -268,7 +269,7 @@ class RareTosses:
     def first_unprotected(self, coins: Coins | DrawnCoins) -> UnprotectedMessage | None:
         """The first message that tells the worlds apart for who knows the coins, of a transcript of either world."""
         for world in (0, 1):
-            with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
+            with suppress(NetsimError):
                 if (made := self._fallen(self._sample(world, 0), coins)) is not None:
                     seen, _ = self._compared(made, world)
                     if seen is not None:
@@ -280,7 +281,7 @@ class RareTosses:
         known = True
         for world in (0, 1):
             found: bool | None = None
-            with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
+            with suppress(NetsimError):
                 found = self._proven(world, coins)
             if found:
                 return True
@@ -321,7 +322,7 @@ class RareTosses:
         coins = cut.coins()
         if not isinstance(coins, Coins):
             return math.ulp(0.0)
-        replay(cut.view, self.agent, self.hypotheses[world], coins, cut.releases, cut.dither)
+        _replay(cut.view, self.agent, self.hypotheses[world], coins, cut.releases, cut.dither)
         return max(math.exp(coins.log_chance), math.ulp(0.0))
 
     def _unexplained(self, cuts: Sequence[Sample], world: int) -> Sequence[bool | None]:
@@ -346,7 +347,7 @@ class RareTosses:
         if sample.again is None:
             return None
         live = _at_once(coins.copied())
-        made = sample.again(coins=lambda _: live)
+        made = attempted(sample.again)(coins=lambda _: live)
         history = live.history if isinstance(live, Coins) else None
         return replace(made, coins=lambda: _at_once(coins.copied() if history is None else Coins.of(history)))
 
@@ -389,7 +390,7 @@ def _sent(
     None where there are too many of these."""
     made = [rng] * (len(cut.releases) + _MORE)
     with np.errstate(all="ignore"):
-        found = replay(cut.view, agent, hypothesis, coins, made, cut.dither)
+        found = _replay(cut.view, agent, hypothesis, coins, made, cut.dither)
     if found.out_of_releases:
         return None
     return {c.name: np.logical_not(c.visible) for c in found.comparisons if c.message == message}

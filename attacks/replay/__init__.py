@@ -14,8 +14,8 @@ import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal, Protocol
+from functools import partial, wraps
+from typing import Literal, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from attacks.replay.replayed import (
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.codecs import Dither, Encoder
-from netsim.errors import TranscriptError
+from netsim.errors import AttackError, NetsimError, TranscriptError
 from netsim.mechanisms import Gaussian, Laplace, Mechanism, UniformLaplace
 from netsim.models.model import Regularizer, Zero
 from netsim.node import own_share, share_factor
@@ -56,6 +56,7 @@ __all__ = [
     "Release",
     "Replayed",
     "Sending",
+    "attempted",
     "bits",
     "covered",
     "deviation",
@@ -71,6 +72,9 @@ SILENT = 1e-12
 
 _Slot = tuple[str, int, str]
 """Place of a release on the wire: kind and number of the message, name of the field."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Hypothesis(Protocol):
@@ -165,6 +169,22 @@ def replay(
         if again:
             break
     raise TranscriptError(f"where agent {agent}'s releases are sent depends on them: grant the replay their values")
+
+
+def attempted(run: Callable[P, T]) -> Callable[P, T]:
+    """The same, in which an algorithm's code may fail at coins that nobody tossed: whatever it raises is an
+    `AttackError`."""
+
+    @wraps(run)
+    def attempt(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return run(*args, **kwargs)
+        except NetsimError:
+            raise
+        except Exception as error:
+            raise AttackError(f"its code fails at some toss ({type(error).__name__}: {error})") from error
+
+    return attempt
 
 
 class CombinedReleaseError(TranscriptError):

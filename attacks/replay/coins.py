@@ -546,11 +546,3 @@ def every(read: Callable[[Coins], T], most: int = HISTORIES) -> Iterator[tuple[f
                 raise AttackError(f"its private coins have more than {most:,} histories")
             waiting += [[*tosses.outcomes[:k], j] for j in others]
         yield coins.log_chance, found
-
-
-def branches(read: Callable[[Coins], object]) -> bool:
-    """Whether coins that `read` tosses have more than one history, or these cannot be listed."""
-    try:
-        return len([*islice(every(read), 2)]) > 1
-    except AttackError:
-        return True

@@ -385,6 +385,11 @@ class Rows:
         return self._one(k), self._one(len(self.slopes) // 4 + k)
 
     @property
+    def moves(self) -> bool:
+        """Whether any change moves the releases, as far as known."""
+        return not self._known[0] or bool(np.any(self.releases[self._known] != self.releases[0]))
+
+    @property
     def bounded(self) -> bool:
         """Whether the largest changes move the releases by no more than smaller ones."""
         size, known = np.linalg.norm(self.slopes, axis=1) / _unit(self.own), self._known
@@ -577,11 +582,12 @@ def _unit(own: Objective) -> float:
     return max(1.0, float(np.max(np.abs(own.gradient(np.zeros((1, own.dimension)))))))
 
 
-def bounds_releases(simulation: Simulation, agent: int, record: int | None) -> bool:
+def bounds_releases(simulations: Sequence[Simulation], agent: int, record: int | None) -> bool:
     """Whether changes of the agent's gradient (`record`: of one record's), however large, move one transcript's
-    releases by no more than `GROWS` allows."""
-    rows = Rows.drawn(simulation, agent, record)
-    return rows is not None and rows.bounded
+    releases by no more than `GROWS` allows: of each of these where they move any, and they do in one."""
+    drawn = [Rows.drawn(one, agent, record) for one in simulations]
+    known = [one for one in drawn if one is not None and (len(drawn) == 1 or one.moves)]
+    return bool(known) and all(one.bounded for one in known)
 
 
 def steepest(simulation: Simulation, agent: int, record: int | None, place: Array, size: float, norm: Norm) -> Array:

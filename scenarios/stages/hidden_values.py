@@ -1,27 +1,29 @@
-"""Numbers that one transcript's releases hide under many hypotheses, at each history of an agent's private coins, and
+"""Numbers that a transcript's releases hide under many hypotheses, at each history of an agent's private coins, and
 what pairs of these cost for who does not know the coins.
 
 What is seen is a mixture of laws, one for each history that sends the same messages: others are seen apart. Of
 Laplace noise the ratio of two such mixtures is largest where one of its numbers bends, or far out; Gaussian noise is
-seen along the largest difference. Both are of one transcript: that ranks pairs, and proves nothing.
+seen along the largest difference. Both are of one transcript of each kind: that ranks pairs, and proves nothing.
 """
 
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
+from scipy.stats import qmc
 
-from attacks.audit.accounting.intervals import boundary
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.loss.secret_coins import at_histories
 from attacks.replay import ROUNDING, Hypothesis, Replayed
-from netsim.arrays import Array
+from netsim.arrays import Array, evenly
 from netsim.mechanisms import Gaussian
+from scenarios.stages.coin_kinds import is_whole, messages_of
 
 LISTED, DRAWN = 1024, 64
 """Histories that are read at most, fewer in long runs, and that are drawn where there are more."""
@@ -39,33 +41,43 @@ MOST = 50.0
 """The largest ε that is looked for."""
 GRID, WIDE = 501, 8.0
 """Points of an integral, and deviations of the noise beyond the outermost means."""
+DRAWN_AT, LEAST = 1024, 128
+"""Points of an integral in several directions, fewer where many values lie there."""
+WAYS, MEANS, SAME = 32, 256, 1e-6
+"""Directions, at most; values that they are found by; and the relative size of what does not count."""
 
 
 @dataclass(frozen=True, eq=False)
 class HiddenValues:
-    """What the releases of one transcript hide under each of many hypotheses, at each history: a mixture for each
-    kind of history, which other messages and releases tell apart; `listed`: they are all."""
+    """What a transcript's releases hide under each of many hypotheses, at each history: a mixture for each kind of
+    history, which other messages and releases tell apart; `listed`: they are all."""
 
     kinds: "dict[Hashable, _Mixture]"
     listed: bool
 
     @classmethod
-    def of(cls, copies: Sample, agent: int, rows: Hypothesis) -> Self | None:
-        """None where nothing is released, or where the code fails, whatever it raises."""
-        messages = 1 + len(copies.view.transcript.at_node(agent))
-        most = min(LISTED, max(DRAWN, _WORK // messages))
-        try:
-            with np.errstate(all="ignore"):
-                found, listed = at_histories(copies, agent, rows, most, DRAWN)
-        except Exception:  # an algorithm that fails on such data is not held to them
-            return None
-        kinds = dict[Hashable, list[tuple[float, Replayed]]]()
-        for chance, one in found:
-            kinds.setdefault(_kind(one), []).append((chance, one))
-        every = float(special.logsumexp([chance for chance, _ in found]))
-        often = sorted(kinds, key=lambda kind: -len(kinds[kind][0][1].releases))[:KINDS]
-        made = {kind: _Mixture.of(kinds[kind], every) for kind in often if kinds[kind][0][1].releases}
-        return cls(made, listed) if made else None
+    def of(cls, samples: Sequence[Sample], agent: int, rows: Hypothesis) -> Self | None:
+        """Of a transcript of each kind of messages that the coins decide on, as far as known. None where nothing is
+        released, or where the code fails, whatever it raises."""
+        made, every_listed, seen = dict[Hashable, _Mixture](), True, 0.0
+        for copies in samples:
+            try:
+                with np.errstate(all="ignore"):
+                    found, listed = _replays(copies, agent, rows)
+            except Exception:  # an algorithm that fails on such data is not held to them
+                return None
+            every_listed &= listed
+            every, alone = float(special.logsumexp([chance for chance, _ in found])), len(samples) == 1
+            whole = [(chance - every, one) for chance, one in found if alone or is_whole(one)]
+            seen += sum(math.exp(chance) for chance, _ in whole)  # those that part are in another transcript
+            kinds = dict[Hashable, list[tuple[float, Replayed]]]()
+            for chance, one in whole:
+                if one.releases:
+                    kinds.setdefault(_kind(one), []).append((chance, one))
+            often = sorted(kinds, key=lambda kind: -len(kinds[kind][0][1].releases))[:KINDS]
+            made |= {kind: _Mixture.of(kinds[kind]) for kind in often if kind not in made}
+        made = {kind: replace(one, share=one.share / seen) for kind, one in made.items()}  # unseen ones do alike
+        return cls(made, every_listed) if made else None
 
     @classmethod
     def joined(cls, some: "Sequence[HiddenValues | None]") -> "HiddenValues | None":
@@ -98,21 +110,38 @@ class HiddenValues:
 
     def costs(self, pairs: NDArray[np.int64], delta: float) -> Array:
         """ε(δ) of pairs of hypotheses (pairs, 2) for who sees the releases alone, or less; 0 where not known."""
-        return np.max([one.costs(pairs, delta) for one in self.kinds.values()], axis=0)
+        normal = [one for one in self.kinds.values() if one.gaussian]
+        costs = [one.costs(pairs) for one in self.kinds.values() if not one.gaussian]
+        if normal:
+            with np.errstate(all="ignore"):
+                found = np.array([_joint(normal, zero, other, delta) for zero, other in pairs])
+            costs.append(np.where(np.isfinite(found), found, 0.0))
+        return np.max(costs, axis=0)
+
+
+def _replays(copies: Sample, agent: int, rows: Hypothesis) -> tuple[list[tuple[float, Replayed]], bool]:
+    """`at_histories`, fewer in long runs."""
+    messages = 1 + len(copies.view.transcript.at_node(agent))
+    return at_histories(copies, agent, rows, min(LISTED, max(DRAWN, _WORK // messages)), DRAWN)
 
 
 def _kind(found: Replayed) -> Hashable:
-    """What is seen of a replay besides numbers: whom its messages are for, and how it ends; and its releases."""
-    sent = tuple((one.receiver, one.kind, one.names, one.releases) for one in found.sendings)
-    ended = found.departure, found.overran, found.out_of_releases
-    return sent, ended, tuple(one.value.shape for one in found.releases)
+    """What is seen of a replay besides numbers with noise: its messages, and where they hold other numbers in the
+    clear than were sent."""
+    clear = tuple((c.message, c.name, _digits(c.predicted[0])) for c in found.comparisons if c.visible[0])
+    return messages_of(found), clear
+
+
+def _digits(values: Array) -> str:
+    """Numbers to nine digits: what differs by rounding alone is the same."""
+    return ",".join(f"{one:.9g}" for one in np.ravel(values).tolist())
 
 
 @dataclass(frozen=True, eq=False)
 class _Mixture:
     """What is hidden at the histories of one kind: `values` (histories, hypotheses, numbers), and the `units` of
     their noise, as many: deviations where all noise is Gaussian, else scales as of Laplace noise. `chances`
-    (histories,) are ln of their probabilities, but for a constant, and `share` is that of all of the kind."""
+    (histories,) are ln of their probabilities, and `share` is that of the kind among all that were seen."""
 
     chances: Array
     values: Array
@@ -121,8 +150,8 @@ class _Mixture:
     share: float
 
     @classmethod
-    def of(cls, found: Sequence[tuple[float, Replayed]], every: float) -> Self:
-        """Of replays with the same releases, where ln of the probability of all of any kind is `every`."""
+    def of(cls, found: Sequence[tuple[float, Replayed]]) -> Self:
+        """Of replays with the same releases."""
         made = [one.releases for _, one in found]
         gaussian = all(isinstance(release.mechanism, Gaussian) for release in made[0])
         values = np.array([np.concatenate([r.value for r in some], axis=-1) for some in made])
@@ -130,7 +159,7 @@ class _Mixture:
         units = np.array([np.concatenate(some, axis=-1) for some in noise]) * (1.0 if gaussian else math.sqrt(0.5))
         values, units = np.where(units > 0, values, 0.0), np.where(units > 0, units, 1.0)  # of those with noise
         chances = np.array([chance for chance, _ in found])
-        return cls(chances, values, units, gaussian, math.exp(float(special.logsumexp(chances)) - every))
+        return cls(chances, values, units, gaussian, math.exp(float(special.logsumexp(chances))))
 
     @classmethod
     def joined(cls, some: "Sequence[_Mixture]") -> "_Mixture":
@@ -144,15 +173,10 @@ class _Mixture:
         shown = ~np.logical_or.accumulate(np.any(units < ROUNDING * np.abs(values), axis=(0, 1)))
         return replace(self, values=values[..., shown], units=units[..., shown])
 
-    def costs(self, pairs: NDArray[np.int64], delta: float) -> Array:
-        """As `HiddenValues.costs`, where it is of this kind by its chance."""
-        with np.errstate(all="ignore"):
-            if self.gaussian:
-                found = np.array([self._gaussian(zero, other, delta / self.share) for zero, other in pairs])
-            else:
-                logs = self._log_densities
-                found = np.max(np.abs(logs[:, pairs[:, 0]] - logs[:, pairs[:, 1]]), axis=0)
-        return np.where(np.isfinite(found), found, 0.0)
+    def costs(self, pairs: NDArray[np.int64]) -> Array:
+        """As `HiddenValues.costs`, of Laplace noise at δ = 0."""
+        logs = self._log_densities
+        return np.max(np.abs(logs[:, pairs[:, 0]] - logs[:, pairs[:, 1]]), axis=0)
 
     @property
     def _log_densities(self) -> Array:
@@ -161,25 +185,67 @@ class _Mixture:
         values, units = self.values[..., told], self.units[..., told]
         heights: Array = self.chances[:, None] - np.sum(np.log(units), axis=-1)
         points = _points(values, units)[:, None, None]
-        some = np.array_split(points, math.ceil(points.size * values.size / (_AT_ONCE * max(1, values.shape[-1]))))
+        at_once = math.ceil(points.size * values.size / (_AT_ONCE * max(1, values.shape[-1])))
+        some = np.array_split(points, max(1, at_once))
         apart = (np.sum(np.abs(values - one) / units, axis=-1) for one in some)
         return np.concatenate([special.logsumexp(heights - far, axis=1) for far in apart])
 
-    def _gaussian(self, zero: int, other: int, delta: float) -> float:
-        """Of what is seen along the largest difference."""
-        one, two = (self.values[:, k] / self.units[:, k] for k in (zero, other))
-        apart = two - one
-        lengths = np.linalg.norm(apart, axis=1)
-        if not np.all(np.isfinite(lengths)) or np.max(lengths) == 0:
-            return 0.0
-        along = apart[np.argmax(lengths)] / np.max(lengths)
-        one, two = one @ along, two @ along
-        ends = float(np.min([one, two])) - WIDE, float(np.max([one, two])) + WIDE
-        grid = np.linspace(*ends, GRID)
-        odds = np.exp(self.chances - float(special.logsumexp(self.chances)))
-        densities = [_density(grid, means, odds) for means in (one, two)]
-        width = float(grid[1] - grid[0])
-        return max(_epsilon(p * width, q * width, delta) for p, q in (densities, densities[::-1]))
+    def masses(self, zero: int, other: int) -> Array:
+        """Probabilities of about the same parts of what is seen, with Gaussian noise, in the worlds of two
+        hypotheses, (2, points), as likely as the kind is: along what differs, or the largest of it."""
+        means: Array = np.concatenate([self.values[:, k] / self.units[:, k] for k in (zero, other)])
+        if not np.all(np.isfinite(means)):
+            return np.zeros((2, 0))
+        count = len(self.chances)
+        means = means - means[0]
+        means = np.round(means @ _spanned(means), 9)
+        odds = self.share * np.exp(self.chances - special.logsumexp(self.chances))
+        _, first, which = np.unique(means, axis=0, return_index=True, return_inverse=True)
+        some = means[first]
+        each = [np.bincount(which.ravel()[side], odds, len(some)) for side in (slice(count), slice(count, None))]
+        weights: Array = np.array(each, dtype=np.float64)
+        if np.array_equal(*weights):
+            return np.zeros((2, 0))
+        return _on_grid(some[:, 0], weights) if some.shape[1] == 1 else _at_random(some, weights)
+
+
+def _spanned(apart: Array) -> Array:
+    """Directions (numbers, some) in which values lie apart: all that count, the largest first."""
+    if len(apart) > MEANS:
+        apart = apart[[*evenly(len(apart), MEANS)]]
+    _, sizes, ways = np.linalg.svd(apart, full_matrices=False)
+    return np.transpose(ways[: max(1, min(WAYS, int(np.sum(sizes > SAME * np.max(sizes)))))])
+
+
+def _on_grid(means: Array, weights: Array) -> Array:
+    """`_Mixture.masses` of values on a line."""
+    grid = np.linspace(float(np.min(means)) - WIDE, float(np.max(means)) + WIDE, GRID)
+    return weights @ stats.norm.pdf(grid - means[:, None]) * (grid[1] - grid[0])
+
+
+def _at_random(means: Array, weights: Array) -> Array:
+    """`_Mixture.masses` of values in several directions, at points drawn from both worlds: always the same."""
+    count = max(LEAST, min(DRAWN_AT, 2 ** int(math.log2(_AT_ONCE * 4 / len(means)))))
+    noise = _normal(means.shape[1], count)
+    both = np.sum(weights, axis=0)
+    shares: Array = (np.arange(count) + 0.5) / count * float(np.sum(both))
+    seen = means[np.minimum(np.searchsorted(np.cumsum(both), shares), len(means) - 1)] + noise
+    far = np.sum(seen**2, axis=1)[:, None] - 2 * seen @ means.T + np.sum(means**2, axis=1)
+    densities = weights @ np.exp(-np.transpose(far - np.min(far, axis=1, keepdims=True)) / 2)
+    return densities / np.sum(densities, axis=0) * np.sum(both) / count
+
+
+@cache
+def _normal(ways: int, count: int) -> Array:
+    """Points (count, ways) of a normal law, evenly."""
+    drawn = qmc.Sobol(ways, rng=np.random.default_rng(7)).random(count)
+    return np.asarray(special.ndtri(np.random.default_rng(7).permutation(drawn)), dtype=np.float64)
+
+
+def _joint(kinds: "Sequence[_Mixture]", zero: int, other: int, delta: float) -> float:
+    """ε(δ) of two hypotheses, of all kinds together, which are seen apart."""
+    one, two = np.concatenate([kind.masses(zero, other) for kind in kinds], axis=1)
+    return max(_epsilon(one, two, delta), _epsilon(two, one, delta))
 
 
 def _points(values: Array, units: Array) -> Array:
@@ -207,11 +273,8 @@ def _points(values: Array, units: Array) -> Array:
 
 
 def _epsilon(p: Array, q: Array, delta: float) -> float:
-    """ε(δ) of two laws on a grid."""
-    return boundary(lambda epsilon: bool(np.sum(np.maximum(p - math.exp(epsilon) * q, 0.0)) <= delta), MOST, 0.0)
-
-
-def _density(grid: Array, means: Array, odds: Array) -> Array:
-    """A mixture of normal laws, most of which are the same."""
-    some, which = np.unique(np.round(means, 9), return_inverse=True)
-    return np.asarray(np.bincount(which, odds) @ stats.norm.pdf(grid - some[:, None]), dtype=np.float64)
+    """ε(δ) of two laws of the same points: where no set of the likeliest ones of p is above it."""
+    order = np.argsort(-(np.log(p) - np.log(q)))
+    one, two = np.cumsum(p[order]), np.cumsum(q[order])
+    above = one > delta
+    return min(MOST, max(0.0, float(np.max(np.log((one - delta)[above] / two[above]), initial=0.0))))

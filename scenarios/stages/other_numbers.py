@@ -11,19 +11,18 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import cast
 
 import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss.comparison import Sample
+from attacks.audit.loss.hiding_coins import may_hide
 from attacks.audit.loss.release_cost import PURE, UNBOUNDED, cost_and_shifts, laws_with_cost
-from attacks.audit.loss.secret_coins import LOOKED_AT, SECRET, losses_of
+from attacks.audit.loss.secret_coins import LOOKED_AT, SECRET
 from attacks.audit.pair import FIRST_CHUNK, Pair
 from attacks.audit.verdict import exceeds
-from attacks.replay import ROUNDING, Release, replay
-from attacks.replay.coins import branches
+from attacks.replay import ROUNDING, Release
 from netsim.arrays import Array, Mask
 from netsim.claims import Claim
 from netsim.mechanisms import Laplace
@@ -125,20 +124,15 @@ class _Elsewhere:
     @property
     def _hides(self) -> bool:
         """Whether the coins change what is released, or it is not known whether they do."""
-        simulate, samples = worlds(self.simulation, self.agent, self.hypotheses[1], 1), list[Sample]()
-        for k in range(LOOKED_AT):
-            samples.append(simulate(0, SECRET + 2 * k))
-            if any(branches(partial(replay, samples[-1].view, self.agent, one)) for one in self.hypotheses):
-                return True
-        found = losses_of(samples, self.agent, *self.hypotheses)
-        return found.secret is None or not np.allclose(found.known, found.secret)
+        simulate = worlds(self.simulation, self.agent, self.hypotheses[1], 1)
+        return may_hide((simulate(0, SECRET + 2 * k) for k in range(LOOKED_AT)), self.agent, self.hypotheses)
 
     def _secret(self, sample: Sample, judged: Sequence[tuple[Release, Release]]) -> Array | None:
         """What the pair costs in each transcript, (replicas,), for who does not know the coins; None where their
         histories are not listed, or where noise is on a grid."""
         if not {type(one.mechanism) for both in judged for one in both} <= {Laplace}:
             return None
-        hidden = HiddenValues.joined([HiddenValues.of(sample, self.agent, one) for one in self.hypotheses])
+        hidden = HiddenValues.joined([HiddenValues.of([sample], self.agent, one) for one in self.hypotheses])
         if hidden is None or not hidden.listed:
             return None
         each = (hidden.covered([k, COPIES + k]) for k in range(COPIES))

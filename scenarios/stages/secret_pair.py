@@ -7,15 +7,16 @@ alike. So the record that differs goes between any two of some *places* of its g
 bound, along the pair that was found and along coordinates), the others lie at any of these in both worlds, and are
 turned to others as long as that costs more. Where all of an agent's data may differ, its whole gradient goes between
 such places, and there are no others. What each does at every history of the coins, or at some that are drawn, is
-replayed on one transcript that the audit does not use: that ranks pairs, and proves nothing.
+replayed on a transcript that the audit does not use, of each kind of messages that the coins decide on: that ranks
+pairs, and proves nothing.
 """
 
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from operator import itemgetter
 from typing import NamedTuple, Self, cast
 
@@ -24,19 +25,21 @@ from numpy.typing import NDArray
 
 from attacks.audit.followed.asked import differing
 from attacks.audit.loss.comparison import Sample
-from attacks.audit.pair import FIRST_CHUNK, Pair
+from attacks.audit.pair import Pair
 from attacks.replay import Hypothesis
 from netsim.arrays import Array, evenly
 from netsim.claims import Claim, Norm, length
 from netsim.models.model import Regularizer
 from netsim.problems import Objective, Sampled, Surrounded, Tilted
+from netsim.simulation import Simulation
 from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.results.audit import BOTH_MOVED, PairSearch
 from scenarios.stages import other_numbers
+from scenarios.stages.coin_kinds import CoinKinds
 from scenarios.stages.drawn_pairs import CROWD, SAME, Asking, bounds_releases, steepest
 from scenarios.stages.hidden_values import HiddenValues
-from scenarios.stages.worlds import agents_of, for_listener, worlds
+from scenarios.stages.worlds import agents_of, for_listener
 from scenarios.stages.worst_pair import FAR, allows, constant_change, holds_for_any_change, pair_for
 
 RECORDS, TURNED, TURNS, BEST = 16, 32, 6, 16
@@ -49,11 +52,15 @@ PLACES, COORDINATES = 12, 8
 lie."""
 ALIKE = 1e-3
 """Relative: places that differ by less are the same."""
+HALVED = 3
+"""Records of which others are split in halves, at least."""
+EXCESS = 1e-9
+"""Relative: by so much places may be farther apart than is allowed, by rounding."""
+LARGE = 10.0, 1e3
+"""Sizes of gradients about which they are moved, in units of the change that a claim allows."""
 SEARCHED, STILL = 2, 3
 """Agents whose other records are turned: those whose pairs cost most among others that lie at one place, and of those
 whose pairs cost nothing there."""
-TOSSES = 8
-"""Tosses that are looked at, where they decide which messages there are."""
 NEARER = 1e-2
 """Size of the others' gradients by that of a record moved beyond all bounds: it decides in a batch of both."""
 _BEYOND = "by more than its clip or other bound lets through; the claim allows any change"
@@ -79,10 +86,11 @@ def audited_pair(
         return pair, search  # nothing costs more than what has no noise
     of_any = holds_for_any_change(subject, claim, activations)
     change = None if of_any else claim.adjacency.change or constant_change(subject, claim, activations)
-    if not (of_any or change) or (most := _cost(subject, claim, pair)) is None:
+    looked = _Search(subject, claim, activations, pair, change)
+    if not (of_any or change) or (most := looked.cost) is None:
         return pair, search
     agents = agents_of(subject.simulation, spec.agent)
-    found = _Search(subject, claim, activations, pair, change).above(most, agents)
+    found = looked.above(most, agents)
     records = subject.simulation.problem.records
     crowded = claim.adjacency.record and any(records[k] > CROWD for k in agents)
     if crowded and found.doubt is None and search.winner.epsilon > (claim.epsilon or 0.0) * (1 + SAME):
@@ -95,31 +103,6 @@ def audited_pair(
     return found, replace(search, winner=winner)
 
 
-def _cost(subject: Subject, claim: Claim, pair: Pair) -> float | None:
-    """What a pair costs for who does not know the coins; None where these choose receivers alone, or where it
-    is not known."""
-    own = subject.simulation.problem.objectives[pair.agent]
-    sample = _tossed(subject, pair.agent, own)
-    if not sample.tossed or not sample.view.public.codec.lossless:
-        return None
-    hidden = HiddenValues.joined([HiddenValues.of(sample, pair.agent, one) for one in pair.hypotheses])
-    if hidden is None or hidden.histories == 1 or not hidden.finite:
-        return None
-    return float(hidden.costs(np.array([[0, 1]]), claim.delta)[0])
-
-
-def _tossed(subject: Subject, agent: int, own: Objective) -> Sample:
-    """A transcript; where coins decide which messages there are, of several tosses the one that releases most."""
-    simulation = subject.simulation
-    first = worlds(simulation, agent, own, 1)(0, FIRST_CHUNK)
-    hidden = HiddenValues.of(first, agent, own) if first.tossed else None
-    if hidden is not None and len(hidden.kinds) == 1:
-        return first
-    tossed = (replace(simulation, tosses=FIRST_CHUNK + k) for k in range(TOSSES if first.tossed else 0))
-    others = (worlds(one, agent, own, 1)(0, FIRST_CHUNK) for one in tossed)
-    return max((first, *others), key=lambda one: sum(release.size for release in one.releases))
-
-
 @dataclass(frozen=True)
 class _Search:
     """Search for what costs more than a pair; of a claim of constant changes by so much (`change`, of one record that
@@ -130,18 +113,41 @@ class _Search:
     activations: int
     pair: Pair
     change: float | None
+    _kinds: dict[int, CoinKinds] = field(default_factory=dict[int, CoinKinds], init=False)
+
+    def kinds(self, agent: int) -> CoinKinds:
+        """Those of an agent's coins."""
+        if agent not in self._kinds:
+            self._kinds[agent] = CoinKinds.of(self.subject.simulation, agent)
+        return self._kinds[agent]
+
+    @property
+    def cost(self) -> float | None:
+        """What the pair costs for who does not know the coins; None where these choose receivers alone, or where it
+        is not known."""
+        agent = self.pair.agent
+        samples = self.kinds(agent).samples(agent)
+        if not samples[0].tossed or not samples[0].view.public.codec.lossless:
+            return None
+        hidden = HiddenValues.joined([HiddenValues.of(samples, agent, one) for one in self.pair.hypotheses])
+        if hidden is None or hidden.histories == 1 or not hidden.finite:
+            return None
+        return float(hidden.costs(np.array([[0, 1]]), self.claim.delta)[0])
 
     def above(self, most: float, agents: Sequence[int]) -> Pair:
         """What costs most, and more than `most`, of some agents; else the pair, with what is then known of it."""
         pair, records = self.pair, self.subject.simulation.problem.records
-        vectors = _places(self.subject, self.claim, pair, self.change)
-        looked = [one for k in agents if (one := _Among.of(self.subject, self.claim, k, pair, vectors)) is not None]
+        vectors = _places(self.subject, self.claim, pair, self.change, self.kinds(pair.agent).simulations)
+        apart = None if self.change is None else _allowed(self.subject, self.claim, self.change)
+        each = (_Among.of(self.subject, self.claim, k, pair, vectors, apart, self.kinds(k)) for k in agents)
+        looked = [one for one in each if one is not None]
         looked.sort(key=lambda one: (-one.first, one.agent != pair.agent, records[one.agent]))
         found: Pair = pair
         for among in _unlike(looked):
             if not self._is_bounded(among):
                 continue
-            (place, cost), words = among.best, _BEYOND if self.change is None else "as far, about 0"
+            place, cost = among.best
+            words = _BEYOND if self.change is None else f"as far, about {among.about(place)}"
             both = among.worlds(place)
             allowed = all(allows(self.subject, self.claim, self.activations, among.agent, one) for one in both)
             if allowed and among.agent == found.agent:
@@ -165,7 +171,7 @@ class _Search:
         """Whether the claim is of all that is tried: changes have a bound, or what the code releases has."""
         if self.change is not None or (self.pair.any_change and among.agent == self.pair.agent):
             return True
-        return bounds_releases(self.subject.simulation, among.agent, among.record)
+        return bounds_releases(self.kinds(among.agent).simulations, among.agent, among.record)
 
 
 def _allowed(subject: Subject, claim: Claim, change: float) -> tuple[float, Norm]:
@@ -174,10 +180,13 @@ def _allowed(subject: Subject, claim: Claim, change: float) -> tuple[float, Norm
     return change * of_one, "l2" if claim.adjacency.change is None else claim.adjacency.norm
 
 
-def _places(subject: Subject, claim: Claim, pair: Pair, change: float | None) -> Array:
+def _places(
+    subject: Subject, claim: Claim, pair: Pair, change: float | None, simulations: Sequence[Simulation]
+) -> Array:
     """Gradients of a record, or all of an agent's, (places, dimension) between which it is moved: 0 and others that
     are opposite, along the pair, what moves the releases most, all coordinates, and a few. Of a claim of changes by
-    so much so far apart, else beyond all bounds, where they have bounds; along the pair as it is and nearer, too."""
+    so much so far apart, and where it is stated also about the middle of the pair and about large gradients, which
+    secret coins hide least; else beyond all bounds, where they have any; along the pair as it is and nearer, too."""
     own = subject.simulation.problem.objectives[pair.agent]
     d, start = own.dimension, np.zeros((1, own.dimension))
     records = cast("Sampled", own).records if claim.adjacency.record else 1
@@ -190,17 +199,23 @@ def _places(subject: Subject, claim: Claim, pair: Pair, change: float | None) ->
     if change is None:
         some = ends if pair.any_change and ends else [FAR * records * coordinates[0]]
         found = [size * one for size in (0.0, 1.0, -1.0, NEARER, -NEARER) for one in some]
-        if not bounds_releases(subject.simulation, pair.agent, record):
+        if not bounds_releases(simulations, pair.agent, record):
             return _distinct(found)
         half, norm, turned, along = max(float(np.linalg.norm(one)) for one in some), "l2", NEARER, []
     else:
         most, norm = _allowed(subject, claim, change)
         half, turned, along = most / 2, most / 2 / records, [ends[1] - ends[0]] if ends else []
         found = [0.0 * even]
-    steep = steepest(subject.simulation, pair.agent, record, -still / records, turned, norm)
-    ways = [*along, *steep, even, *coordinates]
+    steep = (steepest(one, pair.agent, record, -still / records, turned, norm) for one in simulations)
+    ways = [*along, *chain.from_iterable(steep), even, *coordinates]
     units = [way / length(way, norm) for way in ways if np.any(way)]
-    return _distinct([*found, *(side * half * one for one in units for side in (1.0, -1.0))])
+    places = _distinct([*found, *(side * half * one for one in units for side in (1.0, -1.0))])
+    if change is None or claim.adjacency.change is None:  # of data: farther out there may be none
+        return places
+    uneven = np.linspace(1.0, 2.0, d) / length(np.linspace(1.0, 2.0, d), norm)
+    about = [(ends[0] + ends[1]) / 2] if ends else []
+    about += [side * size * change * uneven for size in LARGE for side in (1.0, -1.0)]
+    return np.concatenate([places, *(one + places[1:] for one in about)])
 
 
 def _distinct(vectors: Sequence[Array]) -> Array:
@@ -266,7 +281,7 @@ class _Among:
     """Pairs of one agent that differ in a record's gradient, among others that are moved too: to places, `vectors`
     (places, dimension), by what each is `still`, (records, dimension), at 0; or in all of its gradient, (1,
     dimension). In the pair that was `found` the others are moved so from there. `record` is one that is in a batch of
-    the `sample`, or the one by which that differs, None where all may; all histories of its coins are `listed`, or
+    the `samples`, or the one by which that differs, None where all may; all histories of its coins are `listed`, or
     not, and release so many `numbers`."""
 
     own: Objective
@@ -276,31 +291,43 @@ class _Among:
     record: int | None
     listed: bool
     numbers: int
-    sample: Sample
+    samples: tuple[Sample, ...]
     agent: int
     delta: float
+    apart: tuple[float, Norm] | None
 
     @classmethod
-    def of(cls, subject: Subject, claim: Claim, agent: int, pair: Pair, vectors: Array) -> Self | None:
+    def of(
+        cls,
+        subject: Subject,
+        claim: Claim,
+        agent: int,
+        pair: Pair,
+        vectors: Array,
+        apart: tuple[float, Norm] | None,
+        kinds: CoinKinds,
+    ) -> Self | None:
         """None where there are many records, or where the code cannot be replayed."""
         own = subject.simulation.problem.objectives[agent]
         records = cast("Sampled", own).records if claim.adjacency.record else 1
         if records > CROWD:
             return None
-        sample = _tossed(subject, agent, own)
-        if (hidden := HiddenValues.of(sample, agent, own)) is None:
+        samples = kinds.samples(agent)
+        if (hidden := HiddenValues.of(samples, agent, own)) is None:
             return None
         record, found = None, None
         if claim.adjacency.record:
-            batches = Asking.of(sample, agent, own).batches
-            record = batches[0][0] if batches else 0
+            batches = chain.from_iterable(Asking.of(one, agent, own).batches for one in samples)
+            record = next((batch[0] for batch in batches), 0)
         still = _gradients(own, records)
         differs = differing(pair.hypotheses, records, own.dimension) if agent == pair.agent and records > 1 else None
         if differs is not None:
             record, found = differs, _gradients(pair.hypotheses[0], records)
         some = math.isqrt(NUMBERS[1] // (min(records, RECORDS) * hidden.numbers))
         vectors = vectors[: max(PLACES, some)]
-        return cls(own, vectors, -still, found, record, hidden.listed, hidden.numbers, sample, agent, claim.delta)
+        return cls(
+            own, vectors, -still, found, record, hidden.listed, hidden.numbers, samples, agent, claim.delta, apart
+        )
 
     def known_of(self, pair: Pair) -> Pair:
         """A pair of this agent, with whether all its records were tried, and others turned about each, and pairs
@@ -315,6 +342,12 @@ class _Among:
         if self.record is None:
             return f"{agent} moved in both worlds"
         return f"record {pair.record} of {agent} moved in both worlds, as others are"
+
+    def about(self, pair: _Pair) -> str:
+        """Where its middle lies, in words."""
+        middle = np.mean(self.vectors[[*pair.ends]], axis=0)
+        near = np.linalg.norm(middle) <= np.linalg.norm(self.between(pair))
+        return "0" if near else "a large gradient"
 
     def between(self, pair: _Pair) -> Array:
         """What lies between its ends, (dimension,)."""
@@ -343,11 +376,35 @@ class _Among:
         """Each record between each two places, among others that all lie at one, and what that costs."""
         last, records = len(self.vectors), self.records
         whole = [(place,) * records for place in range(last if records > 1 else 1)]
-        ends = sorted(combinations(range(last), 2), key=self._nearness)
+        ends = sorted(filter(self._allows, combinations(range(last), 2)), key=self._nearness)
         pairs = [_Pair(k, two, others) for k in self._records for others in whole for two in ends]
+        pairs += self._among_halves
         if self.found is not None:
             pairs += [_Pair(self.record or 0, two, (last,) * records) for two in ends]
         return [*zip(pairs, self._costs(pairs), strict=True)]
+
+    @property
+    def _among_halves(self) -> list[_Pair]:
+        """Each record between 0 and two opposite places, among others of which every second one lies at each: there a
+        median moves, and not where all others lie at one."""
+        both = [two for two in combinations(range(1, len(self.vectors)), 2) if self._opposite(two)]
+        if self.records < HALVED:
+            return []
+        found = list[_Pair]()
+        for k, (one, two) in product(self._records, both):
+            half = [(one, two)[place % 2] for place in range(self.records - 1)]
+            others = (*half[:k], one, *half[k:])
+            found += [_Pair(k, ends, others) for ends in ((0, one), (0, two), (one, two)) if self._allows(ends)]
+        return found
+
+    def _opposite(self, two: tuple[int, int]) -> bool:
+        one, other = self.vectors[[*two]]
+        return bool(np.allclose(one, -other, rtol=ALIKE))
+
+    def _allows(self, ends: tuple[int, int]) -> bool:
+        """Whether places are as far `apart` as is allowed, at most."""
+        one, two = self.vectors[[*ends]]
+        return self.apart is None or float(length(two - one, self.apart[1])) <= self.apart[0] * (1 + EXCESS)
 
     def _nearness(self, ends: tuple[int, int]) -> float:
         """Less for places that are farther apart."""
@@ -410,7 +467,7 @@ class _Among:
             own = Surrounded(self.own, none, record=0, others=self.still)
         found = np.zeros_like(self.still) if self.found is None else self.found
         placed = _Placed(own, self.vectors, found, at)
-        hidden = HiddenValues.of(self.sample.copied(len(rows)), self.agent, placed)
+        hidden = HiddenValues.of([one.copied(len(rows)) for one in self.samples], self.agent, placed)
         return [0.0] * len(pairs) if hidden is None else hidden.costs(np.array(both), self.delta).tolist()
 
 

@@ -428,7 +428,7 @@ def _of_any_change(
                 raise
             left = share_left(subject.simulation, pair.agent, one.slope, one.record)
             bounded = left is not None and left <= SATURATED
-            if not bounded and not bounds_releases(subject.simulation, pair.agent, one.record):
+            if not bounded and not bounds_releases([subject.simulation], pair.agent, one.record):
                 raise
     return True
 

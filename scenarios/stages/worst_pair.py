@@ -50,6 +50,7 @@ from scenarios.results.audit import BOTH_MOVED, PairSearch, change_option
 from scenarios.results.base import taken
 from scenarios.schema.scenario import GradientChange
 from scenarios.stages import other_numbers
+from scenarios.stages.coin_kinds import SEEN, CoinKinds
 from scenarios.stages.drawn_pairs import (
     CROWD,
     NEARER,
@@ -88,6 +89,11 @@ _ENTANGLED = (
     "may turn by it as far as their clips allow, which the search does not try. Ask all records at points that were "
     "released, or claim the cost of all that are asked after it."
 )
+_MISSED = (
+    f"Private coins decide on more ways to send messages than were looked at ({SEEN}), and some of these release "
+    "other noise, or other numbers, than all others: a way that was not seen may cost more. Audit fewer rounds, or "
+    "let coins decide on what is released and not on which messages there are."
+)
 TRANSCRIPTS = 8
 """Transcripts on which a pair that was not searched for is looked at."""
 KEPT = 32
@@ -110,23 +116,25 @@ def pair_for(
         points = observed(sample(0, FIRST_CHUNK), pair.agent, pair.hypotheses[0])
         record = 0 if spec.adjacency == "record" else None
         of_any = claim.norm != BY_HAND and holds_for_any_change(subject, claim, activations)  # by hand: of this pair
-        of_any = of_any and bounds_releases(subject.simulation, pair.agent, record)
+        of_any = of_any and bounds_releases([subject.simulation], pair.agent, record)
         pair = replace(pair, change_used=_used(subject, claim, pair, points), any_change=of_any)
         return replace(pair, doubt=other_numbers.doubt(subject.simulation, pair, claim)), None
     looked_at = agents_of(subject.simulation, spec.agent)
-    tried = sum(_budget(k, spec.search.candidates) for k in range(len(looked_at)))  # and pairs with both worlds moved
-    progress.begin(f"{subject.spec.name}: searching the worst pair", tried)
+    kinds = CoinKinds.of_each(subject.simulation, looked_at)
+    networks = {k: one.unlike for k, one in kinds.items()}
+    tried = sum(budget for *_, budget in _wanted(networks, spec.search.candidates))
+    progress.begin(f"{subject.spec.name}: searching the worst pair", tried)  # and pairs with both worlds moved
     found: list[_Found] = []
-    for one in _searched(experiment, subject, claim, activations, progress):
+    for one in _searched(experiment, subject, claim, activations, networks, progress):
         found.append(one)
         if np.isinf(one.searched.winner.epsilon):
             break  # nothing can cost more
     at, together = worst([one.searched for one in found])
     best, winner = found[at], together.winner
     description = f"{winner.candidate.description} (the worst of {together.tried:,} searched)"
-    bound = {one.agent for one in found if one.saturated is not None}
-    free = sorted({one.agent for one in found} & set(looked_at[:AGENTS]) - bound) if bound else []
-    free = [agent for agent in free if not _is_still(subject.simulation, agent)]
+    bound = {one.where for one in found if one.saturated is not None}
+    some = {one.where: one.at for one in found if bound and one.agent in looked_at[:AGENTS]}
+    free = sorted({k for (k, n), there in some.items() if (k, n) not in bound and not _is_still(there, k)})
     bounded = not free if bound else claim.norm == BY_HAND
     searched_all = winner.epsilon < np.inf  # else nothing was looked for but an unprotected message
     unheld = next((f"along {one.unheld} at agent {one.agent}" for one in found if one.unheld), "")
@@ -139,7 +147,8 @@ def pair_for(
     shown = taken(PairSearch.WorstPair, winner.candidate, epsilon=winner.epsilon, any_change=of_any)
     used = _used(subject, claim, chosen, best.points) if best.saturated is None else best.saturated
     sentence = together.sentence
-    if claim.delta == 0 and (stated := _aimed(subject, pair)) > _aimed(subject, chosen):
+    networks.setdefault(pair.agent, (subject.simulation,))
+    if claim.delta == 0 and (stated := _aimed(networks, pair)) > _aimed(networks, chosen):
         # where no cost of a release is known, few losses rank candidates badly; aimed noise costs nothing to validity
         chosen, used = pair, _used(subject, claim, pair, found[0].points)
         shown = PairSearch.WorstPair(family="as stated", description=pair.description, epsilon=stated)
@@ -150,9 +159,11 @@ def pair_for(
     if doubt is None and of_any and any(one.entangled for one in found):
         doubt = _ENTANGLED
     if doubt is None:
-        pairs = [chosen, *(one.pair for one in found if one.farthest)]
-        doubts = (other_numbers.doubt(subject.simulation, one, claim) for one in pairs)
+        pairs = [(best.at, chosen), *((one.at, one.pair) for one in found if one.farthest)]
+        doubts = (other_numbers.doubt(there, one, claim) for there, one in pairs)
         doubt = next((one for one in doubts if one is not None), None)
+    if doubt is None and any(one.missed for one in kinds.values()):
+        doubt = _MISSED
     return replace(chosen, change_used=used, doubt=doubt), taken(
         PairSearch,
         together,
@@ -187,17 +198,35 @@ def _doubt(
 
 
 def _searched(
-    experiment: Experiment, subject: Subject, claim: Claim, activations: int, progress: Progress
+    experiment: Experiment,
+    subject: Subject,
+    claim: Claim,
+    activations: int,
+    networks: "_Networks",
+    progress: Progress,
 ) -> Iterator["_Found"]:
-    """Searches of all agents in turn, the first one with all candidates."""
+    """Searches of all agents in turn, each in all networks, the first one with all candidates."""
     spec = experiment.scenario.audit
     assert spec is not None
     assert spec.search is not None
     most, transcripts = spec.search.candidates, spec.search.transcripts
-    for k, agent in enumerate(agents_of(subject.simulation, spec.agent)):
-        budget = _budget(k, most)
-        search = _Search(experiment, subject, claim, activations, agent, budget, transcripts, progress.advance)
-        yield from search.found(briefly=k >= AGENTS)
+    order = [*networks]
+    for agent, there, budget in _wanted(networks, most):
+        within = replace(subject, simulation=there)
+        search = _Search(experiment, within, claim, activations, agent, budget, transcripts, progress.advance)
+        for one in search.found(briefly=order.index(agent) >= AGENTS):
+            yield replace(one, at=there)  # however patient
+
+
+_Networks = dict[int, tuple[Simulation, ...]]
+"""Those in which an agent's pairs are searched for (`CoinKinds.unlike`)."""
+
+
+def _wanted(networks: _Networks, most: int) -> Iterator[tuple[int, Simulation, int]]:
+    """Agents, in each network, and how many candidates they are searched with: fewer where it is not as it is."""
+    for place, (agent, several) in enumerate(networks.items()):
+        for n, there in enumerate(several):
+            yield agent, there, _budget(place, most if n == 0 else max(1, most // FEWER))
 
 
 def _budget(place: int, most: int) -> int:
@@ -205,11 +234,14 @@ def _budget(place: int, most: int) -> int:
     return max(1, most // FEWER ** (2 if place >= AGENTS else min(place, 1)))
 
 
-def _aimed(subject: Subject, pair: Pair) -> float:
+def _aimed(networks: _Networks, pair: Pair) -> float:
     """Largest loss of a pair in a few transcripts of world 0 whose noise points away from the other world."""
     zero, other = (cast("Objective", one) for one in pair.hypotheses)
-    sample = worlds(holding(subject.simulation, pair.agent, zero), pair.agent, other, TRANSCRIPTS)(0, WORST_CASE)
-    return float(np.max(compare_worlds(sample, pair.agent, zero, other).losses_on_wire(np.inf)))
+    losses = list[float]()
+    for there in networks[pair.agent]:
+        sample = worlds(holding(there, pair.agent, zero), pair.agent, other, TRANSCRIPTS)(0, WORST_CASE)
+        losses.append(float(np.max(compare_worlds(sample, pair.agent, zero, other).losses_on_wire(np.inf))))
+    return max(losses)
 
 
 def _used(subject: Subject, claim: Claim, pair: Pair, points: Array) -> float | None:
@@ -328,7 +360,7 @@ class _Found:
     """A search from one true world; `saturated` is the share of the change that the algorithm's bound lets through,
     None where the pair is within the adjacency. `batched`: the claim is of a record, and gradients are of batches.
     `unheld`: a direction along which it bounds nothing, though it does along this one. `entangled`: a record's answer
-    moves a point at which others are asked, before anything is released."""
+    moves a point at which others are asked, before anything is released. `at`: the network."""
 
     searched: Searched
     agent: int
@@ -339,6 +371,12 @@ class _Found:
     unheld: str | None = None
     entangled: bool = False
     farthest: bool = False
+    at: Simulation = field(kw_only=True)
+
+    @property
+    def where(self) -> tuple[int, int]:
+        """Agent and network."""
+        return self.agent, id(self.at)
 
     @property
     def pair(self) -> Pair:
@@ -404,7 +442,8 @@ class _Search:
         patient = self._patient(sample.most_queries)
         batched = patient._record is not None and bool(patient._batches)
         entangled = batched and patient._entangled
-        yield _Found(searched, self.agent, self.own, points, None, batched, entangled=entangled)
+        at = self.subject.simulation
+        yield _Found(searched, self.agent, self.own, points, None, batched, entangled=entangled, at=at)
         yield from patient._elsewhere(points, briefly=briefly)
 
     def _patient(self, queries: float) -> Self:
@@ -598,7 +637,8 @@ class _Search:
         sentence = f"the gradient of {self._whose} moved in both worlds, {words}"
         pair = _Apart(family, (Candidate(family, sentence, other, sentence),))
         points = observed(sample, self.agent, true)
-        return _Found(self._searched(sample, true, pair, 1), self.agent, true, points, saturated)
+        searched, at = self._searched(sample, true, pair, 1), self.subject.simulation
+        return _Found(searched, self.agent, true, points, saturated, at=at)
 
     def _sample(self, true: Objective) -> Sample:
         """Transcripts where the agent holds this; those that were used last are kept."""

@@ -1,5 +1,6 @@
 """What an agent's code was found to do on a transcript, and what its lines were answered."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,8 +16,11 @@ from netsim.transcript.message import Kind as Channel
 SAME = 1e-6
 """Relative: what two readings of the same numbers may differ by."""
 
-Place = tuple[ReadLine, int, str]
-"""A line that asks something of each number, the place in its code, and what it asks."""
+TIMES = 64
+"""How often a line is told apart that asks once more, as in a loop, at most."""
+Place = tuple[ReadLine, tuple[int, ...], str]
+"""A line that asks something of each number; how often it was asked before in the run, the place in its code and in
+that of its callers; and what it asks."""
 Answers = Mapping[Place, set[float]]
 
 
@@ -29,11 +33,15 @@ class Reading:
     read: list[ReadLine] = field(default_factory=list[ReadLine])
     messages: list[tuple[Channel, tuple[tuple[str, What], ...]]] = field(default_factory=list[Any])
     asked: dict[Place, set[float]] = field(default_factory=dict[Place, set[float]])
+    times: Counter[Place] = field(default_factory=Counter[Place])
+    """How often each line asked, by its place alone."""
     bent: str | None = None
     given: list[Array] = field(default_factory=list[Array])
     """What it handed to the port."""
     failed: ReadLine | None = None
     """Where the code failed on followed values."""
+    answers: int = 0
+    """How many private answers it got."""
     batches: list[Sequence[int]] = field(default_factory=list[Sequence[int]])
     """Of its queries that are about some of its records, these."""
     path: Sequence[Step] = ()
@@ -41,6 +49,13 @@ class Reading:
     def same(self, other: "Reading") -> bool:
         """Whether the code does the same, and hands on the same."""
         return parts_at(self.path, other.path) is None and self.apart(other) is None
+
+    def answered(self, place: Place, answers: Sequence[float]) -> None:
+        """Note what a line got, once more."""
+        line, where, how = place
+        before = min(self.times[place], TIMES - 1)
+        self.times[place] += 1
+        self.asked.setdefault((line, (before, *where), how), set()).update(answers)
 
     @property
     def private(self) -> set[tuple[Channel, str, What]]:

@@ -83,6 +83,13 @@ def asking(frame: FrameType | None) -> FrameType | None:
     return frame
 
 
+def places_of(frame: FrameType | None) -> Iterator[int]:
+    """Where the code of a frame is now, and that of its callers, as far as they are an algorithm's."""
+    while (frame := asking(frame)) is not None:
+        yield frame.f_lasti
+        frame = frame.f_back
+
+
 # ── conditions that only end the run ────────────────────────────────────────────────────────────────────
 Condition = ast.Assert | ast.If | ast.Expr
 """An `assert`, an `if` that only raises, a call of one of NumPy's functions for tests, or a `print`."""

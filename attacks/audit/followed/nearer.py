@@ -4,7 +4,8 @@ A pair may lie beyond every clip: a soft threshold is one number there, and `np.
 that the pair differs in are made smaller, together, from those of either world to hardly any. What the code hands to
 the port there has to lie between what it hands to it in the two worlds: then no two such data cost more than the
 pair, whose cost is known; also where what was seen is far smaller or larger. And thresholds are of one line, or
-at one size: what lies between two may need data of which one answer is small and another one large, on no such way.
+at one size: what lies between two may need data of which one number is small and another one large, on no such way.
+Nor is what the code does where one of its answers is small and another one is not: it may ask for one at each toss.
 """
 
 import math
@@ -34,8 +35,8 @@ Read = Callable[[Hypothesis], Reading]
 
 
 def answers_nearer(read: Read, ends: tuple[Hypothesis, Hypothesis], alike: Answers) -> list[Answers] | None:
-    """What lines answer at smaller answers of either world; None where code hands anything else to the port there, or
-    has several thresholds. `alike`: those with one answer in all transcripts."""
+    """What lines answer at smaller answers of either world; None where code hands anything else to the port there,
+    has several thresholds, or gets several answers. `alike`: those with one answer in all transcripts."""
     some = [read(one) for one in ends]
     if not all(map(_is_plain, some)):
         return None
@@ -122,8 +123,8 @@ class _Way:
 
 
 def _is_plain(one: Reading) -> bool:
-    """Whether no line reads, and none failed."""
-    return not one.read and one.failed is None
+    """Whether no line reads, none failed, and one private answer is all there is."""
+    return not one.read and one.failed is None and one.answers <= 1
 
 
 def _differ(some: Sequence[Array], others: Sequence[Array]) -> bool:

@@ -23,7 +23,14 @@ from attacks.audit.followed import kinds
 from attacks.audit.followed.answers import SAME, Answers, Place, Reading
 from attacks.audit.followed.arrays import AS_A_FACTOR, AS_A_MASK, LEVEL, SIZE, Followed, arrays_followed
 from attacks.audit.followed.kinds import PUBLIC, SEEN, Kind, What
-from attacks.audit.followed.lines import ReadLine, asking, line_of, may_be_caught, only_ends_the_run
+from attacks.audit.followed.lines import (
+    ReadLine,
+    asking,
+    line_of,
+    may_be_caught,
+    only_ends_the_run,
+    places_of,
+)
 from attacks.audit.followed.nearer import answers_nearer
 from attacks.audit.followed.operands import kind_of, value_of
 from attacks.audit.followed.path import Step, parts_at, walked
@@ -412,6 +419,7 @@ class _FollowedNode(RecordedNode):
     def _answer(self, at: Array, known: Callable[[Array], Array] | None) -> Array:
         self._affine(at, "a point that it asks about")
         self._asked()
+        self.found.answers += 1
         self._queries += 1
         if self._queries > _QUERIES * (1 + len(self._outgoing)):
             if not self.found.read:
@@ -525,13 +533,12 @@ def _note(found: Reading, how: str, frame: FrameType | None, answers: Any = None
     if frame is not None and not how.startswith(_NEVER_EXCUSED) and only_ends_the_run(frame):
         return
     said = how if answers is None else _ALIKE
-    one, place = (ReadLine("?", 0, how, said), 0) if frame is None else (_line(frame, said), frame.f_lasti)
+    one = ReadLine("?", 0, how, said) if frame is None else _line(frame, said)
     if answers is not None:
         some = np.asarray(answers, dtype=np.float64)
         levels = np.where(np.abs(some) < NOTHING, 0.0, some)
-        found.asked.setdefault((one, place, how), set()).update(
-            [float(np.min(levels)), float(np.max(levels))] if levels.size else []
-        )
+        ends = [float(np.min(levels)), float(np.max(levels))] if levels.size else []
+        found.answered((one, tuple(places_of(frame)), how), ends)
     elif one not in found.read:
         found.read.append(one)
 

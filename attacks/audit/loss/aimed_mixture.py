@@ -19,7 +19,7 @@ import numpy as np
 from scipy import special
 
 from attacks.audit.loss.comparison import Sample
-from attacks.replay import Hypothesis, Release, replay
+from attacks.replay import Release, attempted
 from netsim.arrays import Array, evenly
 from netsim.mechanisms import Laplace
 
@@ -29,6 +29,8 @@ _WORK = 2e7
 """Densities that are computed, at most."""
 _SAME = 9
 """Decimals to which values are told apart."""
+_BESIDE = 1e-7
+"""Scales of the noise by which releases are beside a value: at one a number in the clear may be what is seen."""
 
 
 @dataclass(frozen=True)
@@ -120,16 +122,13 @@ def _some(values: Array) -> Array:
     return values[evenly(len(values), PLACES)]
 
 
-def values_of(releases: Sequence[Release]) -> Array | None:
-    """Values of releases of the first transcript, (numbers,), in scales of their Laplace noise; None where another
-    law has made one."""
+def values_of(releases: Sequence[Release], transcripts: int) -> Array | None:
+    """Values of releases of the first transcripts, (transcripts, numbers), in scales of their Laplace noise; None
+    where another law has made one, or there is none."""
     if not releases or not all(isinstance(one.mechanism, Laplace) and np.all(one.scale > 0) for one in releases):
         return None
-    return np.concatenate([one.value[0] / _scale(one) for one in releases])
-
-
-def _scale(release: Release) -> Array:
-    return np.broadcast_to(release.scale, release.value.shape)[0]
+    each = (one.value / np.broadcast_to(one.scale, one.value.shape) for one in releases)
+    return np.concatenate([one[:transcripts] for one in each], axis=1)
 
 
 class _Given(np.random.Generator):
@@ -145,13 +144,15 @@ class _Given(np.random.Generator):
         return loc + scale * (given if np.shape(given) == np.shape(drawn) else drawn)
 
 
-def aimed_at(sample: Sample, agent: int, true: Hypothesis, worlds: Worlds) -> Sample | None:
-    """The transcript of one replica with noise that puts its releases where the loss is largest: of the same toss,
-    which may hold other values where these depend on what was released; None where it cannot be simulated anew."""
+def aimed_at(sample: Sample, made: Sequence[Release], worlds: Worlds) -> Sample | None:
+    """The transcript of one replica, whose releases were `made`, with noise that puts them where the loss is largest:
+    of the same toss, which may hold other values where these depend on what was released; None where it cannot be
+    simulated anew."""
     if sample.again is None:
         return None
-    made = replay(sample.view, agent, true, sample.coins()).releases
+    values = values_of(made, 1)
+    if values is None or values.shape[1] != worlds.true.values.shape[1]:
+        return None  # of this toss, which has other numbers than those that explain the same messages
     ends = np.cumsum([one.value.shape[-1] for one in made])[:-1]
-    seen = np.split(worlds.largest(), ends)
-    draws = [(x - one.value[0] / _scale(one))[None] for x, one in zip(seen, made, strict=True)]
-    return sample.again(noise=lambda source: _Given(source, draws))
+    draws = np.split(worlds.largest() + _BESIDE - values, ends, axis=1)
+    return attempted(sample.again)(noise=lambda source: _Given(source, draws))

@@ -174,7 +174,6 @@ def _same_releases(alone: Replayed, together: Replayed, one: slice) -> bool:
     return True
 
 
-_OTHER_COINS = 4
 _TOO_FINE = 1e-30
 """Relative: a difference so far below a number is no rounding of that."""
 _JITTERS = 4
@@ -349,9 +348,8 @@ class WorldComparison:
     losses, where from `granted_from` on `steps` are of who has what was granted among decoys, which `cost` bounds too
     (`hidden_releases`). `coded` (releases, replicas): what the codes of the first releases add to the loss, or less,
     where `steps` are of who is granted the releases. `measured`: the shifts of Laplace releases, by those of
-    first transcripts. `log_weights`: those of the sample. `tossed`: some agent tossed private coins. `secret`:
-    other coins of the audited one explain what was sent as well, with other values or other noise, so that who does
-    not know them sees less than a replay. `computed`: that of the sample.
+    first transcripts. `log_weights`: those of the sample. `tossed`: some agent tossed private coins. `computed`: that
+    of the sample.
     """
 
     steps: Array
@@ -375,7 +373,6 @@ class WorldComparison:
     details: Details = field(default_factory=Details)
     log_weights: Array | None = None
     tossed: bool = False
-    secret: bool = False
     computed: Computed | None = None
 
     @property
@@ -621,7 +618,6 @@ class Reproduced:
             log_weights=sample.log_weights,
             tossed=sample.tossed,
             computed=sample.computed,
-            secret=scored and sample.tossed and _coins_are_secret(sample, agent, true),
         )
 
 
@@ -650,24 +646,6 @@ def _judge_where_they_differ(pairs: list[tuple[Release, Release]]) -> Release | 
         if first is None and not np.all(a.judged):
             first = a
     return first
-
-
-def _coins_are_secret(sample: Sample, agent: int, true: Hypothesis) -> bool:
-    """Test whether coins change a release before they change anything else that is sent, in the first transcript.
-
-    A route is seen by whom messages go to; with another batch the same release would have had other noise.
-    """
-    one = sample.at_door(agent).replica(0)
-    mine = one.replayed(agent, true, "its own coins")
-    for seed in range(_OTHER_COINS):
-        other = replace(one, coins=lambda seed=seed: np.random.default_rng(seed)).replayed(agent, true, "other coins")
-        shown = min((c.message for c in other.comparisons if not c.identical), default=math.inf)
-        shown = shown if other.departure is None else min(shown, other.departure.message)
-        for a, b in zip(mine.releases, other.releases, strict=False):
-            changed = not np.array_equal(a.value, b.value) or not np.array_equal(a.stddev, b.stddev)
-            if changed and b.made_before <= shown:
-                return True
-    return False
 
 
 def reproduces(sample: Sample, agent: int, hypothesis: Hypothesis) -> None:

@@ -480,6 +480,11 @@ class ExactLoss:
             scores=_scores(parts, wire.losses),
         )
 
+    def of_other_tosses(self, lower: float) -> "ExactLoss":
+        """The same where ε is judged over many tosses of private coins, `lower` at least: what is unprotected or not
+        sent at the first says nothing of the others."""
+        return replace(self, uncovered=None, silent=self.silent and lower == 0)
+
     def with_worst_case(self, part: WorldComparison, cut: float) -> "ExactLoss":
         """Exact loss at δ = 0 with worst-case transcripts taken in, which are possible and no sample.
 

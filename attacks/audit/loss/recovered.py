@@ -106,6 +106,18 @@ def factors(mine: Replayed, releases: Sequence[Array], again: Again) -> Array | 
         return None
 
 
+def all_come_out(found: Replayed, releases: Sequence[Array], again: Again) -> bool:
+    """Whether a replay on these releases sends what was sent, and no other releases would have, whatever was drawn:
+    then what was seen has the density of the releases, but for a constant that is that of the messages' map."""
+    if found.departure is not None or len(found.releases) != len(releases):
+        return False
+    if not all(type(one.mechanism) in (Laplace, Gaussian) for one in found.releases):
+        return False
+    if any(np.any(c.visible) for c in found.comparisons) or (own := factors(found, releases, again)) is None:
+        return False
+    return len(_order(own, [c.message for c in found.comparisons])) == own.shape[1]
+
+
 def _fit(mine: Replayed, theirs: Replayed) -> bool:
     places = [[(c.message, c.name) for c in one.comparisons] for one in (mine, theirs)]
     pairs = list(zip(mine.releases, theirs.releases, strict=False))

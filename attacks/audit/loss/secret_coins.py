@@ -29,8 +29,9 @@ from attacks.audit.games.game import play
 from attacks.audit.loss.aimed_mixture import Worlds, aimed_at, values_of
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.loss.noise_check import ALPHA
-from attacks.replay import Hypothesis, Replayed, Sending, replay
-from attacks.replay.coins import HISTORIES, Coins, DrawnCoins, every
+from attacks.audit.loss.recovered import all_come_out
+from attacks.replay import CombinedReleaseError, Hypothesis, Replayed, Sending, attempted, replay
+from attacks.replay.coins import HISTORIES, Coins, DrawnCoins, copied, every
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import AttackError, PrivacyError
@@ -107,6 +108,34 @@ def _number(value: float) -> str:
     return show(value, 4)
 
 
+_replay = attempted(replay)
+
+
+def read_at(sample: Sample, agent: int, hypothesis: Hypothesis, coins: np.random.Generator) -> Replayed:
+    """Replay of transcripts at some coins.
+
+    A release that no message carries as it was made is granted, where it comes out of the messages at these coins
+    too: two affine maps of releases to messages that make the same of what was drawn are one. You get a
+    `CombinedReleaseError` where one does not.
+    """
+    try:
+        return _replay(sample.view, agent, hypothesis, coins)
+    except CombinedReleaseError:
+        if not sample.releases:
+            raise
+        start = copied(coins)
+        found = _replay(sample.view, agent, hypothesis, coins, sample.releases)
+        if found.departure is not None and not found.out_of_releases:
+            return found
+        if not all_come_out(
+            found,
+            sample.releases,
+            lambda releases: _replay(sample.view, agent, hypothesis, copied(start), releases),
+        ):
+            raise
+        return found
+
+
 class _Likelihood(NamedTuple):
     """How a replay explains transcripts: numbers that have a density, and ln f, −∞ where it does not; (replicas,)."""
 
@@ -155,14 +184,16 @@ def _grouped(samples: Sequence[Sample], agent: int, endings: Sequence[_Ending], 
 
 
 def joined(doors: Sequence[Sample]) -> Sample:
-    """Transcripts that hold the same messages as one sample, without releases."""
+    """Transcripts that hold the same messages as one sample; without releases where they made others."""
     first = doors[0]
     every_row = zip(*(door.view.transcript.records for door in doors), strict=True)
     rows = tuple(
         row[0]._replace(values={name: np.concatenate([one.values[name] for one in row]) for name in row[0].values})
         for row in every_row
     )
-    return replace(first, view=replace(first.view, transcript=Transcript(rows, len(doors))), releases=[])
+    alike = len({tuple(release.shape for release in one.releases) for one in doors}) == 1
+    releases = [np.concatenate(some) for some in zip(*(one.releases for one in doors), strict=True)] if alike else []
+    return replace(first, view=replace(first.view, transcript=Transcript(rows, len(doors))), releases=releases)
 
 
 class _Apart(Exception):  # noqa: N818
@@ -194,25 +225,26 @@ class History(NamedTuple):
         return np.asarray(special.logsumexp(np.where(self.numbers == numbers, self.terms, -math.inf), axis=0))
 
 
+_Noted = tuple[float, Array | None]
+"""ln of the odds of a history, and the values that it releases in the first transcripts, (transcripts, numbers)."""
 _Read = Callable[[_Group, Hypothesis], Iterator[tuple[Any, History]]]
 """Histories of a group under a hypothesis, each with what makes its coins anew."""
 Shares = Callable[[float], None]
 """Receiver of the share of all histories that was read since it was called before."""
 
 
-def _listing(agent: int, most: int, progress: Shares, noted: list[tuple[float, Array | None]] | None = None) -> _Read:
+def _listing(agent: int, most: int, progress: Shares, noted: list[_Noted] | None = None) -> _Read:
     """Every history, of which as large a share is read as it is likely; its odds and the values that it releases in
-    the first transcript are put down."""
+    the first transcripts are put down."""
 
     def read(group: _Group, hypothesis: Hypothesis) -> Iterator[tuple[Callable[[], Coins], History]]:
         def one(coins: Coins) -> tuple[Coins, Replayed]:
-            return coins, replay(group.sample.view, agent, hypothesis, coins)
+            return coins, read_at(group.sample, agent, hypothesis, coins)
 
         for chance, (coins, found) in every(one, most):
             progress(math.exp(chance))
             if noted is not None:
-                alike = found.departure is None and _ending(found) == group.ending
-                noted.append((chance, values_of(found.releases) if alike else None))
+                noted.append((chance, values_of(found.releases, LOOKED_AT)))
             yield partial(Coins.of, coins.history), History.of(group, chance, found)
 
     return read
@@ -225,7 +257,7 @@ def _drawing(agent: int, count: int, progress: Shares) -> _Read:
         for k in range(count):
             make = partial(drawn_coins, k)
             coins = make()
-            found = replay(group.sample.view, agent, hypothesis, coins)
+            found = _replay(group.sample.view, agent, hypothesis, coins)
             progress(1 / count)
             yield make, History.of(group, coins.log_chance, found)
 
@@ -262,7 +294,7 @@ def _together(group: _Group, agent: int, hypothesis: Hypothesis, read: _Read) ->
         one = _Group(group.sample.replica(k), [0], group.ending)
         h = int(rng.integers(len(made)))
         coins = made[h]()
-        alone = History.of(one, 0.0, replay(one.sample.view, agent, hypothesis, coins))
+        alone = History.of(one, 0.0, read_at(one.sample, agent, hypothesis, coins))
         alone = alone._replace(terms=alone.terms + coins.log_chance)
         pairs = zip(alone, (rows[h, k] for rows in whole), strict=True)
         if not all(np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in pairs):
@@ -289,8 +321,8 @@ def _fewest(found: History) -> Array:
 
 class _Losses(NamedTuple):
     """Losses of transcripts for who knows the coins, and for who does not; None where histories are not listed. How
-    many explain one transcript at most, and how many were tried. `worlds`: mixtures of both, by the number of one of
-    the transcripts that hold the same messages, if known."""
+    many explain one transcript at most, and how many were tried. `worlds`: mixtures of both, of the histories that
+    explain a transcript, by its number, where they are known; one transcript of those that the same explain."""
 
     known: Array
     secret: Array | None
@@ -321,7 +353,7 @@ def losses_of(
     """Losses of transcripts of one replica each under `true`."""
     known, endings = np.zeros(len(samples)), list[_Ending]()
     for k, sample in enumerate(samples):
-        mine, theirs = (replay(sample.view, agent, f, sample.coins()) for f in (true, other))
+        mine, theirs = (read_at(sample, agent, f, sample.coins()) for f in (true, other))
         endings.append(_ending(mine))
         here, there = _Likelihood.of(mine, 1), _Likelihood.of(theirs, 1)
         if mine.departure is not None or not np.isfinite(here.log_density).all():
@@ -351,12 +383,12 @@ def _of_histories(
 ) -> tuple[Array, int, int, dict[int, Worlds]]:
     """Losses for who does not know the coins, and `Losses.histories`, `tried` and `worlds`."""
     secret, most, tried = np.zeros(len(samples)), 1, 1
-    mixtures = dict[_Ending, tuple[int, Worlds | None]]()
+    mixtures = dict[_Ending, dict[int, Worlds]]()
     groups = _grouped(samples, agent, endings, alone)
     each = min(HISTORIES, max(64, 4 * HISTORIES // len(groups)))  # transcripts of other times are replayed apart
     share = _part_of(progress, 2 * len(groups))
     for group in groups:
-        noted: tuple[list[tuple[float, Array | None]], ...] = ([], [])
+        noted: tuple[list[_Noted], list[_Noted]] = ([], [])
         into = (None, None) if group.ending in mixtures else noted
         one, two = (
             _together(group, agent, f, _listing(agent, each, share, some))
@@ -366,8 +398,34 @@ def _of_histories(
         for found in (one, two):
             most = max(most, int(np.max(np.sum(np.isfinite(found.terms), axis=0))))
             tried = max(tried, len(found.terms))
-        mixtures.setdefault(group.ending, (group.at[0], Worlds.of(*noted)))
-    return secret, most, tried, {k: known for k, known in mixtures.values() if known is not None}
+        if group.ending not in mixtures:
+            mixtures[group.ending] = {group.at[k]: known for k, known in _mixtures((one, two), noted)}
+    return secret, most, tried, {k: known for some in mixtures.values() for k, known in some.items()}
+
+
+def _mixtures(
+    worlds: tuple[History, History], noted: tuple[Sequence[_Noted], Sequence[_Noted]]
+) -> Iterator[tuple[int, Worlds]]:
+    """Of the first transcripts of a group those that different histories explain, and the mixtures of these: what may
+    be zeros in the clear, or a release, is one or the other in a transcript."""
+    fewest = _fewest(worlds[0])
+    explain = [np.isfinite(one.terms) & (one.numbers == fewest) for one in worlds]
+    found = set[bytes]()
+    for k in range(min(fewest.size, LOOKED_AT)):
+        which = b"".join(one[:, k].tobytes() for one in explain)
+        if which in found:
+            continue
+        found.add(which)
+        both = (
+            [
+                (chance, None if values is None else values[k])
+                for (chance, values), here in zip(some, one[:, k], strict=True)
+                if here
+            ]
+            for some, one in zip(noted, explain, strict=True)
+        )
+        if (known := Worlds.of(*both)) is not None:
+            yield k, known
 
 
 class _Scores(NamedTuple):
@@ -389,7 +447,7 @@ def _scores(
     alone: bool,
 ) -> _Scores:
     """Scores of transcripts of one replica each, by so many histories that are drawn."""
-    endings = [_ending(replay(one.view, agent, hypotheses[world], one.coins())) for one in samples]
+    endings = [_ending(_replay(one.view, agent, hypotheses[world], one.coins())) for one in samples]
     scores, explained = np.zeros(len(samples)), np.zeros((2, len(samples)))
     groups = _grouped(samples, agent, endings, alone)
     drawing = _drawing(agent, count, _part_of(progress, 2 * len(groups)))
@@ -482,9 +540,12 @@ def price_of_secret(
 
 
 def _aimed_at(samples: Sequence[Sample], agent: int, true: Hypothesis, seen: _Losses) -> tuple[Sample, ...]:
-    """Of those that hold other messages one each, with noise aimed at the largest loss for who does not know the
+    """Of those that other histories explain one each, with noise aimed at the largest loss for who does not know the
     coins."""
-    made = (aimed_at(samples[k], agent, true, known) for k, known in seen.worlds.items())
+    made = (
+        aimed_at(samples[k], read_at(samples[k], agent, true, samples[k].coins()).releases, known)
+        for k, known in seen.worlds.items()
+    )
     return tuple(one for one in made if one is not None)
 
 

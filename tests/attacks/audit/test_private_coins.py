@@ -202,6 +202,27 @@ class TestPrivateCoins:
         assert 0.0 < audit.secret.epsilon.lower < audit.secret.known.lower
         assert "as a number" in audit.judgement.reason
 
+    def test_only_what_the_code_of_an_algorithm_raises_is_a_reason_not_to_price(self, monkeypatch):
+        """It raises it where it falls one way, as it never does in a run."""
+
+        class Fails(Batch):
+            async def run(self, node):
+                if node.coins.random() < 1e-9:
+                    raise RuntimeError("a history that fails")
+                await super().run(node)
+
+        problem = logistic(load("synthetic", records=30, dimension=4, seed=3, norm_bound=1.0).split(3), ridge=0.5)
+        of = Simulation(problem, ring(3), Fails()), record_pair(problem)
+        found = audited(of, 8.0, 0.0, trials=60)
+        assert "a history that fails" in (found.unpriced or found.secret.unlisted)
+
+        def aimed_at(*_):
+            raise ValueError("a mistake of netsim's")
+
+        monkeypatch.setattr(secret_coins, "aimed_at", aimed_at)
+        with pytest.raises(ValueError, match="a mistake"):
+            audited((replace(of[0], algorithm=Batch()), of[1]), 8.0, 0.0, trials=60)
+
     def test_a_route_is_no_secret(self):
         class Route(Algorithm):
             async def run(self, node):

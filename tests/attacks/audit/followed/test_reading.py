@@ -663,6 +663,18 @@ class OfOneRecordAndNoise(Algorithm):
         node.broadcast(x=node.privatize(self.code(g, s), Laplace(1.0)))
 
 
+@dataclass(frozen=True)
+class OfTwoAnswers(Algorithm):
+    """What a code makes of two gradients of a secret record."""
+
+    code: Callable[[Array, Array], Array]
+
+    async def run(self, node: Node) -> None:
+        k = choose(node.coins, range(node.records))
+        g, h = [await node.gradient(node.zeros() + x, [k]) for x in (0.0, 1.0)]
+        node.broadcast(x=node.privatize(self.code(g, h), Laplace(1.0)))
+
+
 def lines_where_all_is_far(code, share, algorithm=OfOneRecord):
     """One record is far out on either side, and all others on one, by such a share; both worlds' coins chose one of
     these."""
@@ -700,6 +712,23 @@ def test_what_is_level_far_out_is_not_named_where_a_toss_shows_both_ends(code, s
     assert lines_where_all_is_far(code, share) == ()
 
 
+def by_a_table(g):
+    """The first time the comparison opens at smaller answers."""
+    found = np.clip(g, -1, 1)
+    for middle, width, factor in ((0.0, 0.05, 0.5), (0.3, 1e-7, 20.0)):
+        found = np.where(np.abs(np.abs(g) - middle) < width, factor * found, found)
+    return found
+
+
+def near(g, middle, width):
+    return np.abs(np.abs(g) - middle) < width
+
+
+def by_a_helper(g):
+    found = np.clip(g, -1, 1)
+    return np.where(near(g, 0.3, 1e-7), 20.0, np.where(near(g, 0.0, 0.05), 0.5 * found, found))
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -712,11 +741,25 @@ def test_what_is_level_far_out_is_not_named_where_a_toss_shows_both_ends(code, s
         lambda g: np.where(np.abs(g) > 3.0, np.where(np.abs(g) < 3.1, 50.0, np.sign(g)), np.clip(g, -1, 1)),
         lambda g: np.where(np.abs(g) > 3.0, np.where(np.abs(g) < 3.0001, -1.0, np.sign(g)), np.clip(g, -1, 1)),
         lambda g: np.where(np.abs(g) > 1e13, 50.0, np.clip(g, -1, 1)),
+        by_a_table,
+        by_a_helper,
     ],
 )
 @pytest.mark.parametrize("share", [0.01, 1.0])
 def test_what_is_level_at_every_toss_is_named(code, share):
     assert lines_where_all_is_far(code, share)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        lambda g, h: np.where(np.abs(g) < 0.1, 4.0 * np.clip(h, -1, 1), np.clip(h, -1, 1)),
+        lambda g, h: np.where(np.abs(g) > 0.1, np.sign(g), 3.0 * np.clip(h, -1, 1)),
+    ],
+)
+@pytest.mark.parametrize("share", [0.01, 1.0])
+def test_what_opens_where_one_answer_is_small_and_another_one_large_is_named(code, share):
+    assert lines_where_all_is_far(code, share, OfTwoAnswers)
 
 
 def test_what_was_seen_may_weigh_what_is_private_where_it_is_nearer():

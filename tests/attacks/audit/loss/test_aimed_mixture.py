@@ -93,7 +93,29 @@ class SometimesLess(Hidden):
         return found[: choose(node.coins, (1, 1, 1, 8))]
 
 
-@pytest.mark.parametrize("hidden", [Hidden, OfTwo, SometimesLess])
+class OrZeros(Hidden):
+    """One of them, or zeros in the clear in its place."""
+
+    async def run(self, node):
+        value = await self.clipped(node, node.zeros(), choose(node.coins, range(4)))
+        node.broadcast(x=node.privatize(value, Laplace(1.0)) if choose(node.coins, (0, 1)) else node.zeros())
+        node.estimate(node.zeros())
+
+    @property
+    def cost(self):
+        return math.log(3 / 4 + math.exp(2) / 4)
+
+
+class Descends(OrZeros):
+    """One of them, and a step of descent is sent."""
+
+    async def run(self, node):
+        value = await self.clipped(node, node.zeros(), choose(node.coins, range(4)))
+        node.broadcast(x=node.zeros() - 0.5 * node.privatize(value, Laplace(1.0)))
+        node.estimate(node.zeros())
+
+
+@pytest.mark.parametrize("hidden", [Hidden, OfTwo, SometimesLess, OrZeros, Descends])
 def test_a_claim_of_what_all_numbers_together_lose_is_reached(hidden):
     options = "data.dimension=1", "audit.agent=0", "audit.search={candidates: 8, transcripts: 4}"
     found = scenarios.audit(hidden(1.001), None, *options, trials=50)

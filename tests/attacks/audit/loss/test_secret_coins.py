@@ -186,11 +186,42 @@ def test_a_toss_after_a_release_decides_which_message_it_is_in(after: bool, rout
 
 
 class Hidden(Subsampled):
-    """What is sent is no release as it was made."""
+    """What is sent is no release as it was made, and has a secret sign."""
 
     async def run(self, node: Node) -> None:
-        used = node.coins.random() < Q
-        node.broadcast(x=2 * node.privatize(used * await node.gradient(node.zeros()), Gaussian(1.0)))
+        sign = choose(node.coins, (-1.0, 1.0))
+        node.broadcast(x=sign * node.privatize(await node.gradient(node.zeros()), Gaussian(1.0)))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Momentum(Algorithm):
+    """The subsampled gradient, with noise of variance 1, in each of two rounds; or `inside` a step, with those of
+    before."""
+
+    inside: bool
+
+    async def run(self, node: Node) -> None:
+        x = velocity = node.zeros()
+        for _ in range(2):
+            used = node.coins.random() < Q
+            released = node.privatize(used * await node.gradient(node.zeros()), Gaussian(1.0))
+            velocity = 0.5 * velocity + released
+            x = x - 3.0 * velocity
+            node.broadcast(x=x if self.inside else released)
+        node.estimate(x)
+
+
+def test_what_comes_out_of_messages_is_priced_as_if_it_was_sent() -> None:
+    """By those who do not know the coins, too: the messages and the releases say the same."""
+    both = list[np.ndarray]()
+    for inside in (False, True):
+        simulation, pair = world(Momentum(inside), 2.0)
+        simulate = worlds(simulation, 1, pair.hypotheses[1], 1, 0, 0.05)
+        found = losses_of([simulate(0, SECRET + 2 * k) for k in range(12)], 1, *pair.hypotheses)
+        assert (found.histories, found.secret is None) == (4, False)
+        both.append(np.array([found.known, found.secret]))
+    assert np.max(np.abs(both[0][0] - both[0][1])) > 0.1
+    np.testing.assert_allclose(*both, atol=1e-9)
 
 
 class Many(Subsampled):
@@ -232,3 +263,17 @@ def test_what_is_not_hidden_or_cannot_be_replayed() -> None:
     simulate = worlds(simulation, 1, pair.hypotheses[1], 1, 0, 0.05)
     with pytest.raises(AttackError, match="more than 4,096 histories"):
         price_of_secret(simulate, 1, pair.hypotheses, 0.05, SURE, bounded=False)
+
+
+class OrZeros(Algorithm):
+    """The gradient with a secret sign, or zeros in the clear in its place."""
+
+    async def run(self, node: Node) -> None:
+        value = choose(node.coins, (-1.0, 1.0)) * await node.gradient(node.zeros())  # type: ignore[arg-type]
+        node.broadcast(x=node.privatize(value, Laplace(1.0)) if choose(node.coins, (0, 1)) else node.zeros())
+        node.estimate(value)
+
+
+def test_noise_is_aimed_beside_what_may_be_sent_in_the_clear() -> None:
+    """The loss is largest where a release is 0, which is seen of zeros in the clear alone."""
+    np.testing.assert_allclose(priced(OrZeros(), 1.0, 0.0).epsilon.lower, 1.0, rtol=1e-5)
