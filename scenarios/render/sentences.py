@@ -65,6 +65,8 @@ _UNJUDGED = ("no claim", "not reached", findings.INTERRUPTED)
 """Statuses of an audit that stand in a verdict's place."""
 _SYMBOLS = {"bad": "✕", "open": "?", "fair": "≈", "good": "✓", "none": "–"}
 _REBUILT_SKILL = 0.999
+_LABELS_FOUND = 0.05
+"""Largest p-value of guesses independent of the labels at which they are said to depend on them."""
 _ROUNDING = 1e-9
 """Seconds below which computing takes no time."""
 _NOT_AFFINE = re.compile(r"is no affine function of (?:its|the|agent \d+'s) gradients(?:, before any clip of these)?")
@@ -541,11 +543,13 @@ def images(found: ImageResult | Refused | None, agents: int) -> list[str]:
     if found.labels is None:
         return [f"No training image rebuilt: none is better than the prior's guess{by}."]
     right, constant = map(percent, found.labels)
-    if found.labels_found:
-        labels = f"But labels are found: {right} of the time, {constant} by who always says the same one."
-        return [f"No training image rebuilt: none is better than the prior's guess{by}. {labels}"]
-    labels = f"labels are right {right} of the time, {constant} for who always says the same one"
-    return [f"No training image rebuilt and no label found: none is better than the prior's guess{by}; {labels}."]
+    rates = f"{right} of the labels are right, {constant} for who always says the same one"
+    by_chance = found.labels_by_chance
+    nothing = f"No training image rebuilt: none is better than the prior's guess{by}."
+    if by_chance <= _LABELS_FOUND:
+        return [f"{nothing} But guessed labels depend on the true ones (p = {show(by_chance)}): {rates}."]
+    among = sum(not math.isnan(agent.label_correct) for agent in found.agents)
+    return [f"{nothing} {rates}, which {among} agents do not tell from chance (p = {show(by_chance)})."]
 
 
 def traffic(found: Traffic | None) -> list[str]:
