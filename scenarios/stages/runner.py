@@ -37,7 +37,7 @@ from scenarios.schema.own_code import add_place
 from scenarios.stages.audit import Judge
 from scenarios.stages.inference import Games
 from scenarios.stages.listening import analyse_traffic, infer_gradients, rebuild_images
-from scenarios.stages.outputs import AT_DOORS, DEPLOYED, TranscriptFiles, clear, write_outputs
+from scenarios.stages.outputs import AT_DOORS, DEPLOYED, TranscriptFiles, clear, clear_evidence, write_outputs
 from scenarios.stages.reconstruction import Rebuilding
 from scenarios.stages.timeline import Chronicle
 
@@ -153,7 +153,7 @@ class _Session:
     @cached_property
     def _judge(self) -> Judge:
         """Of all its algorithms."""
-        return Judge(self.experiment, self.folder, self.progress, self.jobs, self._put)
+        return Judge(self.experiment, self.folder, self.progress, self.jobs, self._put, within_a_run=True)
 
     def run(self) -> Results:
         write_text(self.folder / MANIFEST, dumps(manifest(self.results, self.experiment)))
@@ -187,6 +187,8 @@ class _Session:
             ran = Ran("", results, f"failed: {results.error.type}" if results.error else None)
             self.results = reproduced(results, [ran], {"": {}}, status != "interrupted")
         save(self.folder, self.results)
+        if status == "complete":
+            clear_evidence(self.folder)
         if self.page:
             progress = Silent() if status == "failed" else self.progress  # the error is what is said then
             write_outputs(self.results, {None: self.results}, self.folder, progress)
