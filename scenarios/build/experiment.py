@@ -117,7 +117,7 @@ class Experiment:
         """Of the runs of all algorithms, and of their audits where there are any, one after the other; `kept`: chunks
         of an audit that are there, by the name of the algorithm."""
         spec = self.scenario.audit
-        audited = [] if spec is None else [one for one in self.subjects if self._claims(one)]
+        audited = [] if spec is None else [one for one in self.subjects if self.claims(one)]
         there = kept or {}
         audits = [
             audit_cost(one.simulation, spec, there.get(one.spec.name, 0)) for one in audited if spec is not None
@@ -128,7 +128,7 @@ class Experiment:
             for what, some in each.items() if some
         }  # fmt: skip
 
-    def _claims(self, subject: Subject) -> bool:
+    def claims(self, subject: Subject) -> bool:
         """Whether it claims anything, without which it is not audited."""
         simulation = subject.simulation
         if simulation.algorithm.noisy:

@@ -27,6 +27,7 @@ from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.measures import check_names
 from scenarios.papers.outcome import Ran
 from scenarios.results.base import Status, taken, write_text
+from scenarios.results.findings import NO_CLAIM
 from scenarios.results.header import header, manifest, slug
 from scenarios.results.over_time import budget, convergence, measures_of
 from scenarios.results.run import MeasureResults, OutsideProgram, RunSummary
@@ -209,6 +210,7 @@ class _Session:
     def _subject(self, subject: Subject, slug: str) -> None:
         experiment, simulation, name = self.experiment, subject.simulation, subject.spec.name
         claimed = budget(simulation, experiment.adjacency, subject.delta, experiment.scenario)
+        judged = experiment.pair is not None
         entry = AlgorithmResult(
             name=name,
             slug=slug,
@@ -216,7 +218,7 @@ class _Session:
             baseline=subject.spec.baseline,
             summary=simulation.algorithm.summary,
             noise=simulation.algorithm.noisy,
-            audit_status="not reached" if experiment.pair is not None else "not requested",
+            audit_status=("not reached" if experiment.claims(subject) else NO_CLAIM) if judged else "not requested",
             budget=claimed,
             unproven=simulation.algorithm.unproven(simulation.setting(0)),
             rate=simulation.algorithm.rate(simulation.setting(0)),
