@@ -447,8 +447,8 @@ def _clearest(found: ViewPrices.PairPrices) -> str:
     if not (found.refuted and found.claimed):
         return ""
     u, v = found.refuted[0]
-    numbers = f"{show_epsilon(found.lower[u][v])} and not {show_epsilon(found.claimed[u][v])}"
-    return f"agent {v} learns ε = {numbers} of agent {u}"
+    claimed = show_epsilon(found.claimed[u][v])
+    return f"agent {v} learns ε = {show_epsilon(found.lower[u][v])} of agent {u}, where {claimed} is claimed"
 
 
 def elsewhere(entry: AlgorithmResult) -> str:
@@ -461,13 +461,15 @@ def elsewhere(entry: AlgorithmResult) -> str:
     return f"It is {where}{f': {clearest}' if clearest else ''}."
 
 
-def not_drawn(name: str, entry: Entry) -> str:
-    """A pointer from the epsilons of the audited agent to what refutes a claim elsewhere; "" of any other claim."""
+def not_drawn(name: str, entry: Entry, *, on_its_page: bool) -> str:
+    """A pointer from the epsilons of the audited agent to what refutes a claim elsewhere; "" of any other claim.
+    `on_its_page`: whether that stands on the same page."""
     if word(entry) != ELSEWHERE:
         return ""
     away = ""
     if isinstance(entry, AlgorithmResult):
-        away = f" {elsewhere(entry)} See “The exact ε of every view” on the page of its run."
+        where = "" if on_its_page else " on the page of its run"
+        away = f" {elsewhere(entry)} See “The exact ε of every view”{where}."
     return f"{name} is refuted elsewhere, which is not in the figure: that is of the audited agent alone.{away}"
 
 
