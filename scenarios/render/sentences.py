@@ -513,7 +513,8 @@ def gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
     source = outside if who == "eavesdropper" else f"by the {who}"
     if found.worst is None or not found.estimated:
         return [f"None of {found.queries:,} private gradients could be inferred {source}."]
-    count = f"{found.estimated:,} of {found.queries:,} private gradients"
+    last = " (all but each agent's last)" if found.but_each_last else ""
+    count = f"{found.estimated:,} of {found.queries:,} private gradients{last}"
     if found.worst < findings.EXACT_GRADIENT:
         return [f"{count} recovered {source}, the worst to a relative error of {show(found.worst)}."]
     public = f"{show(found.baseline)} for who knows only the public quadratic term"

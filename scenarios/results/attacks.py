@@ -36,6 +36,8 @@ class GradientScores(Table):
     """Relative error of each estimate, median over replicas, in order of time."""
     by_replica: Numbers
     """Median over estimates in each of the first 1000 replicas."""
+    but_each_last: bool = False
+    """Whether the queries without an estimate are the last of each agent, and no others."""
 
 
 class GradientResult(GradientScores):
