@@ -14,7 +14,7 @@ from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused
 from scenarios.results.budgets import OverTime
 from scenarios.results.findings import Entry
-from scenarios.results.numbers import MISSING, between, percent, show, show_epsilon
+from scenarios.results.numbers import MISSING, between, exact, percent, show, show_epsilon
 from scenarios.results.traffic import Traffic, TrafficResult
 from scenarios.results.tree import AlgorithmResult, Results, VariantResult
 from scenarios.results.views import Prices, ViewPrices, Views, ViewsResult
@@ -282,7 +282,8 @@ def ran(results: Results, entry: AlgorithmResult) -> list[str]:
 def seen(entry: AlgorithmResult) -> list[str]:
     """What other listeners learn: exact prices of views, and games from there."""
     said = bool(elsewhere(entry))  # with the verdict
-    return [*prices(entry.prices, judged=not said), *views(entry.views, findings.exact_loss_refutes(entry))]
+    priced = [*prices(entry.prices, judged=not said), *filter(None, [of_the_same_door(entry)])]
+    return [*priced, *views(entry.views, findings.exact_loss_refutes(entry))]
 
 
 def rests_on(audit: AuditResult) -> tuple[str, ...]:
@@ -369,6 +370,21 @@ def prices(found: Prices | None, *, judged: bool = True) -> list[str]:
     if not isinstance(found, ViewPrices):
         return [f"No exact ε of views: {found.refused}."]
     return _costliest(found) + ([found.unpriced_code] if found.unpriced_code else []) + searched(found, judged=judged)
+
+
+def of_the_same_door(entry: AlgorithmResult) -> str:
+    """Why the audit's exact ε is an interval and the price of the same door a number; "" where that is not so."""
+    found, audit = entry.prices, entry.audit
+    if not isinstance(found, ViewPrices) or not isinstance(audit, AuditResult) or found.delta != audit.claim.delta:
+        return ""
+    ends = audit.epsilon_exact
+    door = next((one.pair for one in found.views if one.kind == "door" and one.pair is not None), None)
+    if door is None or between(door) != show_epsilon(door[1]) or between(door) == exact(ends):
+        return ""
+    return (
+        f"The audit's exact ε of the same door, {exact(ends)}, is proven from below by its transcripts; here the "
+        f"covariance of all noise gives {between(door)} without any."
+    )
 
 
 def _costliest(found: ViewPrices) -> list[str]:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
+from html import unescape
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from scenarios.render.page.report import figures, page
 from scenarios.render.verdicts import print_results
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused
+from scenarios.results.numbers import show_epsilon
 from scenarios.results.tree import dumps, loads
 from scenarios.results.views import ViewPrices, ViewsResult
 from scenarios.schema.load import load_scenario, parse
@@ -191,6 +193,13 @@ def test_results_and_page_have_them(results) -> None:
     assert "The exact ε of every view" in text
     assert "All ordered pairs" in text
     assert "Who learns of agent 0" in text
+    ends = results.algorithms[0].audit.epsilon_exact
+    why = f"The audit's exact ε of the same door, {show_epsilon(ends.lower)} … {show_epsilon(ends.upper)}, is proven"
+    assert why in unescape(text)
+    assert any(line.startswith(why) for line in sentences.seen(results.algorithms[0]))
+    (entry,) = results.algorithms
+    same = replace(entry.audit, epsilon_exact=replace(ends, lower=ends.upper))
+    assert sentences.of_the_same_door(replace(entry, audit=same)) == ""
     assert text == page(results)
 
 
