@@ -562,13 +562,13 @@ def images(found: ImageResult | Refused | None, agents: int) -> list[str]:
     if found.labels is None:
         return [f"No training image rebuilt: none is better than the prior's guess{by}."]
     right, constant = map(percent, found.labels)
-    rates = f"{right} of the labels are right, {constant} for who always says the same one"
+    rates = f"right {right} of the time, {constant} for who always says the same one"
     by_chance = found.labels_by_chance
     nothing = f"No training image rebuilt: none is better than the prior's guess{by}."
     if by_chance <= _LABELS_FOUND:
-        return [f"{nothing} But guessed labels depend on the true ones (p = {show(by_chance)}): {rates}."]
+        return [f"{nothing} But guessed labels depend on the true ones (p = {show(by_chance)}): they are {rates}."]
     among = sum(not math.isnan(agent.label_correct) for agent in found.agents)
-    return [f"{nothing} {rates}, which {among} agents do not tell from chance (p = {show(by_chance)})."]
+    return [f"{nothing} Guessed labels are {rates}; of {among} agents that may be chance (p = {show(by_chance)})."]
 
 
 def traffic(found: Traffic | None) -> list[str]:

@@ -481,15 +481,19 @@ def test_of_which_agents_nothing_is_rebuilt_is_said(agents, said):
 @pytest.mark.parametrize(
     ("labels", "transcripts", "said"),
     [
-        ([0.1, 0.9, 0.1, 0.75, 0.95], 20, "56 % of the labels are right, 60 % for who always says the same one, "),
+        ([0.1, 0.9, 0.1, 0.75, 0.95], 20, "are right 56 % of the time, 60 % for who always says the same one; of 5"),
         # three zeros and four ones: the guess is "0" in 19 of 60 transcripts of zeros and in 8 of 80 of ones
-        ([0.8, 0.2, 0.95, 0.35, 0.9, 0.4, 0.95], 20, "which 7 agents do not tell from chance (p = 0.0571)."),
-        ([0.85, 0.2, 0.95, 0.35, 0.9, 0.4, 0.95], 20, "depend on the true ones (p = 0.0286): 65.7 % of the labels"),
-        ([1.0, 1.0, 1.0, 1.0, 1.0], 1, "which 5 agents do not tell from chance (p = 0.1)."),
-        ([1.0] * 7, 1, "But guessed labels depend on the true ones (p = 0.0286): 100 % of the labels are right, 57"),
-        ([1.0, 0.0] * 3 + [1.0], 20, "which 7 agents do not tell from chance (p = 1)."),  # says always the same one
-        ([0.3, 0.8] * 3 + [0.3], 20, "(p = 0.0286): 51.4 % of the labels are right, 57.1 %"),  # and yet
-        ([0.0] * 7, 20, "which 7 agents do not tell from chance (p = 1)."),
+        ([0.8, 0.2, 0.95, 0.35, 0.9, 0.4, 0.95], 20, "of 7 agents that may be chance (p = 0.0571)."),
+        ([0.85, 0.2, 0.95, 0.35, 0.9, 0.4, 0.95], 20, "depend on the true ones (p = 0.0286): they are right 65.7 %"),
+        ([1.0, 1.0, 1.0, 1.0, 1.0], 1, "of 5 agents that may be chance (p = 0.1)."),
+        (
+            [1.0] * 7,
+            1,
+            "But guessed labels depend on the true ones (p = 0.0286): they are right 100 % of the time, 57",
+        ),
+        ([1.0, 0.0] * 3 + [1.0], 20, "of 7 agents that may be chance (p = 1)."),  # says always the same one
+        ([0.3, 0.8] * 3 + [0.3], 20, "(p = 0.0286): they are right 51.4 % of the time, 57.1 %"),  # and yet
+        ([0.0] * 7, 20, "of 7 agents that may be chance (p = 1)."),
         ([math.nan] * 5, 20, "none is better than the prior's guess."),
     ],
 )
