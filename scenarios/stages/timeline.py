@@ -212,7 +212,8 @@ class Chronicle:
         else:  # that of the first release by which the exact ε is proven to be above the claim
             claimed = audit.claim.epsilon or 0.0
             release = next((level.release for level in audit.growth if exceeds(level.lower, claimed)), None)
-            epsilon = max((level.lower for level in audit.growth if level.activation == activation), default=math.nan)
+            levels = (level.lower for level in audit.growth if level.activation == activation)
+            epsilon = min(max(levels, default=math.nan), _most(audit))
             for row in audit.loss_breakdown.releases:
                 if row.release == release and row.where is not None and row.where.carriers:
                     one = row.where.carriers[0]
@@ -245,7 +246,7 @@ class Chronicle:
             return None
         agent, begun = audit.loss_breakdown.agent, self.packet_log.begun
         rows = [
-            (_time(begun[agent, k].start), k, level)
+            (_time(begun[agent, k].start), k, min(level, _most(audit)))
             for k, level in zip(curves.exact.count, curves.exact.lower, strict=True)
             if (agent, k) in begun
         ]
@@ -256,6 +257,14 @@ class Chronicle:
             activation=tuple(k for _, k, _ in rows),
             epsilon=tuple(level for _, _, level in rows),
         )
+
+
+def _most(audit: AuditResult) -> float:
+    """The proven ε of the whole run, above which none of a part of it is shown: each part's holds by itself alone. ∞
+    where a part alone is proven to break the claim."""
+    whole = audit.epsilon_exact.lower
+    alone = audit.first_violation is not None and not exceeds(whole, audit.claim.epsilon or 0.0)
+    return math.inf if alone else whole
 
 
 def _captures(run: Run, ended: float) -> Callable[[PacketFate], Captured]:

@@ -122,7 +122,8 @@ def test_the_break_is_the_message_that_the_audit_names(small):
     assert shown.sent[here[0]] == broken.time
     assert safe.timeline.break_ is None
     budget = safe.timeline.budget
-    assert budget.epsilon == safe.over_time.exact.lower[: len(budget.epsilon)] != ()
+    proven, whole = safe.over_time.exact.lower[: len(budget.epsilon)], safe.audit.epsilon_exact.lower
+    assert budget.epsilon == tuple(min(level, whole) for level in proven) != ()
     assert list(budget.time) == sorted(budget.time)
 
 
@@ -137,6 +138,7 @@ def test_the_player_and_the_table_say_one_number_of_one_moment(small):
     told = Chronicle(subject.simulation.run(packet_log=diary), diary)
     shown = replace(safe.timeline, break_=told._break(entry), budget=told._budget(entry))
     so_far = f"≥ {show_epsilon(exact.lower[3])}"
+    assert max(shown.budget.epsilon) <= safe.audit.epsilon_exact.lower, "not above the card's"
     assert f"the exact ε so far is then {so_far}, against {show_epsilon(claimed)}" in broken_in_words(shown.break_)
     assert encoded(replace(entry, timeline=shown))["budget"]["e"][shown.budget.activation.index(4)] == so_far
 
