@@ -29,7 +29,7 @@ DEMO := -o audit.trials=200 -o 'algorithms[0].activations=2000' \
   $(foreach k,1 2 3 4,-o 'algorithms[$(k)].per_agent=12')
 
 demo: $(VENV)/.installed       ## an eavesdropper on DP-RECAL: run, tap, invert, audit, report (up to a minute)
-	@echo "Eight agents train a classifier together, every link is tapped, and five algorithms are attacked and audited."
+	@echo "Eight agents train a classifier together, every link is tapped, five algorithms are attacked, and the four with a claim are audited."
 	@echo "It takes half a minute to a minute and ends with a page to open in a browser. (The full run: make demo-full, 5 to 15 minutes.)"
 	@$(BIN)/netsim run eavesdropper-on-dp-recal $(DEMO); status=$$?; [ $$status -le 1 ] || exit $$status
 

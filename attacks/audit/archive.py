@@ -92,6 +92,10 @@ class Archive:
         with np.load(self._file(world, chunk), allow_pickle=False) as found:
             return found[_NOTED + name] if _NOTED + name in found.files else None
 
+    def whole(self, chunks: int) -> int:
+        """How many of the first `chunks` are there of both worlds."""
+        return sum(all((world, chunk) in self for world in (0, 1)) for chunk in range(chunks))
+
     def sound(self, world: int, chunk: int) -> bool:
         """Whether a chunk is there, and can be read to its end."""
         try:

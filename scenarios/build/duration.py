@@ -117,10 +117,11 @@ def check_problem(scenario: Scenario, agents: int, records: int, dimension: int)
         raise ScenarioError(field, value, why, f"at most {duration(LONGEST)}: {fewer}")
 
 
-def audit_cost(simulation: Simulation, spec: AuditSpec) -> Cost:
+def audit_cost(simulation: Simulation, spec: AuditSpec, kept: int = 0) -> Cost:
     """Cost of an audit: its transcripts of either world, each run, replayed under both, and read by the attack that
-    infers gradients; those with aimed noise, and by themselves (of a walk, whose agents toss coins, several); the
-    search for the pair; the bound over all pairs; and games and prices of single points of view."""
+    infers gradients, `kept` chunks of them excepted; those with aimed noise, and by themselves (of a walk, whose
+    agents toss coins, several); the search for the pair; the bound over all pairs; and games and prices of single
+    points of view."""
     agents, links = simulation.topology.agents, simulation.topology.links
     one, gradients = cost(simulation, spec.together), _gradients(simulation)
     rounds = gradients / agents
@@ -132,7 +133,7 @@ def audit_cost(simulation: Simulation, spec: AuditSpec) -> Cost:
     def inferred(replicas: int) -> float:
         return gradients * (INFERRED + INFERRED_EACH * replicas)
 
-    seconds = 2 * -(-spec.trials // spec.together) * (taken(spec.together) + inferred(spec.together))
+    seconds = 2 * (spec.chunks - kept) * (taken(spec.together) + inferred(spec.together))
     seconds += 4 * (taken(spec.together) + one.seconds)
     seconds += 2 * (TOSSES if _walks(simulation) else 1) * taken(1)
     seconds += min(BOUND_MOST, BOUND * math.sqrt(rounds * simulation.problem.dimension))

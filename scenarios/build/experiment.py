@@ -1,7 +1,7 @@
 """Experiment built from a scenario: every part made and every condition checked before time 0."""
 
 import math
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -113,18 +113,22 @@ class Experiment:
         adjacency = adjacency_of(scenario, dataset, problem)
         return cls(scenario, dataset, problem, topology, adjacency, tuple(subjects), pair, holding, held_out)
 
-    def costs(self) -> dict[str, Cost]:
-        """Of the runs of all algorithms, and of their audits where there are any, one after the other."""
+    def costs(self, kept: Mapping[str, int] | None = None) -> dict[str, Cost]:
+        """Of the runs of all algorithms, and of their audits where there are any, one after the other; `kept`: chunks
+        of an audit that are there, by the name of the algorithm."""
         spec = self.scenario.audit
-        audited = [] if spec is None else [one.simulation for one in self.subjects if self._claims(one)]
-        audits = [audit_cost(one, spec) for one in audited if spec is not None]
+        audited = [] if spec is None else [one for one in self.subjects if self.claims(one)]
+        there = kept or {}
+        audits = [
+            audit_cost(one.simulation, spec, there.get(one.spec.name, 0)) for one in audited if spec is not None
+        ]
         each = {"run": [cost(one.simulation) for one in self.subjects], "audit": audits}
         return {
             what: Cost(max(one.memory for one in some), sum(one.seconds for one in some))
             for what, some in each.items() if some
         }  # fmt: skip
 
-    def _claims(self, subject: Subject) -> bool:
+    def claims(self, subject: Subject) -> bool:
         """Whether it claims anything, without which it is not audited."""
         simulation = subject.simulation
         if simulation.algorithm.noisy:

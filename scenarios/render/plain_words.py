@@ -245,18 +245,19 @@ def see(claimed: float | None, place: Path | str) -> _Step:
 
 
 def _protect(audit: AuditResult) -> str:
-    """What a message without protection needs, the first that everybody sees: noise, or noise of its own."""
+    """What messages without protection need, those that everybody sees if there are any: noise, or noise of their
+    own."""
     fields = sorted(audit.unprotected_fields, key=lambda one: one.granted)
     if fields and fields[0].cause == "other message":
         return _always(audit)
-    name = next((one.name for one in fields if one.name), "")
-    field = f"'{name}'" if name else "that message"
+    names = list(dict.fromkeys(f"'{one.name}'" for one in fields if one.name and one.granted == fields[0].granted))
+    field = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:]))) or "that message"
     if any(one.cause == "too little noise" for one in fields if not one.granted):
         return (
             f"Give every number of {field} noise of its own: noise that other messages have too, that cancels, or "
             "that is left out where private data say so (a mask, a choice) hides nothing"
         )
-    return f"Add noise to {field}, or do not send it"
+    return f"Add noise to {field}, or do not send {'them' if len(names) > 1 else 'it'}"
 
 
 def _always(audit: AuditResult) -> str:

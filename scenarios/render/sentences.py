@@ -14,7 +14,7 @@ from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused
 from scenarios.results.budgets import OverTime
 from scenarios.results.findings import Entry
-from scenarios.results.numbers import MISSING, between, percent, show, show_epsilon
+from scenarios.results.numbers import MISSING, between, exact, percent, show, show_epsilon
 from scenarios.results.traffic import Traffic, TrafficResult
 from scenarios.results.tree import AlgorithmResult, Results, VariantResult
 from scenarios.results.views import Prices, ViewPrices, Views, ViewsResult
@@ -65,6 +65,8 @@ _UNJUDGED = ("no claim", "not reached", findings.INTERRUPTED)
 """Statuses of an audit that stand in a verdict's place."""
 _SYMBOLS = {"bad": "✕", "open": "?", "fair": "≈", "good": "✓", "none": "–"}
 _REBUILT_SKILL = 0.999
+_LABELS_FOUND = 0.05
+"""Largest p-value of guesses independent of the labels at which they are said to depend on them."""
 _ROUNDING = 1e-9
 """Seconds below which computing takes no time."""
 _NOT_AFFINE = re.compile(r"is no affine function of (?:its|the|agent \d+'s) gradients(?:, before any clip of these)?")
@@ -280,7 +282,8 @@ def ran(results: Results, entry: AlgorithmResult) -> list[str]:
 def seen(entry: AlgorithmResult) -> list[str]:
     """What other listeners learn: exact prices of views, and games from there."""
     said = bool(elsewhere(entry))  # with the verdict
-    return [*prices(entry.prices, judged=not said), *views(entry.views, findings.exact_loss_refutes(entry))]
+    priced = [*prices(entry.prices, judged=not said), *filter(None, [of_the_same_door(entry)])]
+    return [*priced, *views(entry.views, findings.exact_loss_refutes(entry))]
 
 
 def rests_on(audit: AuditResult) -> tuple[str, ...]:
@@ -369,6 +372,21 @@ def prices(found: Prices | None, *, judged: bool = True) -> list[str]:
     return _costliest(found) + ([found.unpriced_code] if found.unpriced_code else []) + searched(found, judged=judged)
 
 
+def of_the_same_door(entry: AlgorithmResult) -> str:
+    """Why the audit's exact ε is an interval and the price of the same door a number; "" where that is not so."""
+    found, audit = entry.prices, entry.audit
+    if not isinstance(found, ViewPrices) or not isinstance(audit, AuditResult) or found.delta != audit.claim.delta:
+        return ""
+    ends = audit.epsilon_exact
+    door = next((one.pair for one in found.views if one.kind == "door" and one.pair is not None), None)
+    if door is None or between(door) != show_epsilon(door[1]) or between(door) == exact(ends):
+        return ""
+    return (
+        f"The audit's exact ε of the same door, {exact(ends)}, is proven from below by its transcripts; here the "
+        f"covariance of all noise gives {between(door)} without any."
+    )
+
+
 def _costliest(found: ViewPrices) -> list[str]:
     lines: list[str] = []
     for kind in dict.fromkeys(one.kind for one in found.views):
@@ -445,8 +463,8 @@ def _clearest(found: ViewPrices.PairPrices) -> str:
     if not (found.refuted and found.claimed):
         return ""
     u, v = found.refuted[0]
-    numbers = f"{show_epsilon(found.lower[u][v])} and not {show_epsilon(found.claimed[u][v])}"
-    return f"agent {v} learns ε = {numbers} of agent {u}"
+    claimed = show_epsilon(found.claimed[u][v])
+    return f"agent {v} learns ε = {show_epsilon(found.lower[u][v])} of agent {u}, where {claimed} is claimed"
 
 
 def elsewhere(entry: AlgorithmResult) -> str:
@@ -459,13 +477,15 @@ def elsewhere(entry: AlgorithmResult) -> str:
     return f"It is {where}{f': {clearest}' if clearest else ''}."
 
 
-def not_drawn(name: str, entry: Entry) -> str:
-    """A pointer from the epsilons of the audited agent to what refutes a claim elsewhere; "" of any other claim."""
+def not_drawn(name: str, entry: Entry, *, on_its_page: bool) -> str:
+    """A pointer from the epsilons of the audited agent to what refutes a claim elsewhere; "" of any other claim.
+    `on_its_page`: whether that stands on the same page."""
     if word(entry) != ELSEWHERE:
         return ""
     away = ""
     if isinstance(entry, AlgorithmResult):
-        away = f" {elsewhere(entry)} See “The exact ε of every view” on the page of its run."
+        where = "" if on_its_page else " on the page of its run"
+        away = f" {elsewhere(entry)} See “The exact ε of every view”{where}."
     return f"{name} is refuted elsewhere, which is not in the figure: that is of the audited agent alone.{away}"
 
 
@@ -509,7 +529,8 @@ def gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
     source = outside if who == "eavesdropper" else f"by the {who}"
     if found.worst is None or not found.estimated:
         return [f"None of {found.queries:,} private gradients could be inferred {source}."]
-    count = f"{found.estimated:,} of {found.queries:,} private gradients"
+    last = " (all but each agent's last)" if found.but_each_last else ""
+    count = f"{found.estimated:,} of {found.queries:,} private gradients{last}"
     if found.worst < findings.EXACT_GRADIENT:
         return [f"{count} recovered {source}, the worst to a relative error of {show(found.worst)}."]
     public = f"{show(found.baseline)} for who knows only the public quadratic term"
@@ -541,11 +562,13 @@ def images(found: ImageResult | Refused | None, agents: int) -> list[str]:
     if found.labels is None:
         return [f"No training image rebuilt: none is better than the prior's guess{by}."]
     right, constant = map(percent, found.labels)
-    if found.labels_found:
-        labels = f"But labels are found: {right} of the time, {constant} by who always says the same one."
-        return [f"No training image rebuilt: none is better than the prior's guess{by}. {labels}"]
-    labels = f"labels are right {right} of the time, {constant} for who always says the same one"
-    return [f"No training image rebuilt and no label found: none is better than the prior's guess{by}; {labels}."]
+    rates = f"right {right} of the time, {constant} for who always says the same one"
+    by_chance = found.labels_by_chance
+    nothing = f"No training image rebuilt: none is better than the prior's guess{by}."
+    if by_chance <= _LABELS_FOUND:
+        return [f"{nothing} But guessed labels depend on the true ones (p = {show(by_chance)}): they are {rates}."]
+    among = sum(not math.isnan(agent.label_correct) for agent in found.agents)
+    return [f"{nothing} Guessed labels are {rates}; of {among} agents that may be chance (p = {show(by_chance)})."]
 
 
 def traffic(found: Traffic | None) -> list[str]:

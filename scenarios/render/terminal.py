@@ -367,7 +367,7 @@ def print_page(folder: Path, *, verbose: bool = True) -> None:
     console.print()
     print_place("Report:", folder / PAGE)
     if not verbose:
-        line("It opens in a browser and has all that was checked. Here --verbose prints it.")
+        line("It opens in a browser and has all that was found. Here --verbose prints it.")
 
 
 def interrupted(kept: str, command: str, *, anew: bool = False) -> None:

@@ -251,7 +251,7 @@ def _print_variants(variants: Sequence[VariantResult]) -> None:
         Column("final error", [show(one.final) for one in entries], right=True, whole=True, spared=2),
         *epsilon_columns(entries),
         Column("gradient error", [show(one.gradient_error) for one in entries], right=True, whole=True, spared=1),
-        Column("verdict", [coloured(one) if one.verdict else MISSING for one in entries], whole=True),
+        Column("verdict", [coloured(one) for one in entries], whole=True),
     ]
     console.print(fitted(columns, console))
     for variant in variants:

@@ -5,6 +5,8 @@ from collections import Counter
 from statistics import fmean
 from typing import Literal
 
+import numpy as np
+
 from scenarios.results.base import Counts, LeftOut, Numbers, Rate, Refused, Result, Rows, Table
 from scenarios.schema.attacks import HypothesisSpec, Inversion, Labels, Rounds
 from scenarios.schema.checks import Outcome
@@ -34,6 +36,8 @@ class GradientScores(Table):
     """Relative error of each estimate, median over replicas, in order of time."""
     by_replica: Numbers
     """Median over estimates in each of the first 1000 replicas."""
+    but_each_last: bool = False
+    """Whether the queries without an estimate are the last of each agent, and no others."""
 
 
 class GradientResult(GradientScores):
@@ -130,12 +134,30 @@ class ImageResult(Result):
         return (fmean(right), max(kinds.values()) / kinds.total()) if right and len(kinds) > 1 else None
 
     @property
-    def labels_found(self) -> bool:
-        """Whether labels are found more often than by who always says the same one, by two standard errors."""
+    def labels_by_chance(self) -> float:
+        """Exact p-value of the guesses being independent of the labels: the share of all ways to deal the labels to
+        the agents in which they agree with the guesses at least as well. NaN where `labels` is None.
+
+        Agents are what is dealt, not transcripts: those of one agent say how often it is taken for which class, which
+        its place in the network may decide as well as its label.
+        """
         if self.labels is None:
-            return False
-        right, constant = self.labels
-        return right > constant + 2 * math.sqrt(constant * (1 - constant) / (self.transcripts * len(self.agents)))
+            return math.nan
+        known = [one for one in self.agents if not math.isnan(one.label_correct)]
+        alike = [one.guess == known[0].guess for one in known]  # two classes: the first agent's, and the other
+        said = [
+            round(self.transcripts * (one.label_correct if own else 1 - one.label_correct))
+            for one, own in zip(known, alike, strict=True)
+        ]
+        law = np.zeros((len(known) + 1, sum(said) + 1))  # of how many agents drawn by tosses, with which sum
+        law[0, 0] = 1.0
+        for count in said:
+            drawn = np.zeros_like(law)
+            drawn[1:, count:] = law[:-1, : law.shape[1] - count]
+            law = (law + drawn) / 2
+        of_this_size = law[sum(alike)]
+        reached = sum(count for count, own in zip(said, alike, strict=True) if own)
+        return float(np.sum(of_this_size[reached:]) / np.sum(of_this_size))
 
 
 class Success(Result):

@@ -136,9 +136,9 @@ def caution(entry: Entry) -> str | None:
 
 
 def auditor(results: Results) -> str | None:
-    """Who listens in the audit, whoever does in the scenario; None where no audit is requested."""
+    """Who listens in the audit, whoever does in the scenario; None where no audit was made."""
     spec = results.scenario.audit
-    if spec is None:
+    if spec is None or all(one.audit is None for one in results.algorithms):
         return None
     whose = "the audited agent" if spec.agent is None else f"agent {spec.agent}"
     if _on_radio(results):

@@ -260,7 +260,7 @@ class Timeline(Table):
         field: str | None
         """Name of the field of the message; null where it is none."""
         epsilon: float
-        """Exact ε from this message on; infinite for an unprotected one."""
+        """Proven lower end of the exact ε released by the end of its activation; infinite for an unprotected one."""
         why: Literal["unprotected", "loss"]
         """"unprotected"; or "loss", where the exact ε is proven above the claim."""
         kind: str
@@ -273,7 +273,7 @@ class Timeline(Table):
         """Virtual seconds; null where this run did not send it."""
 
     class BudgetInTime(Table):
-        """Exact ε of all that the audited agent had released, from the first message of each activation on."""
+        """Proven ε of all that the audited agent had released, from the first message of each activation on."""
 
         agent: int
         """The audited agent."""
@@ -284,7 +284,7 @@ class Timeline(Table):
         activation: Counts
         """Activation, from 1."""
         epsilon: Numbers
-        """Exact ε released by its end."""
+        """Proven lower end of the exact ε released by its end."""
 
     packets: int
     """Packets of the whole run."""

@@ -186,6 +186,11 @@ class AuditSpec(Model):
         return min(self.chunk, self.trials)
 
     @property
+    def chunks(self) -> int:
+        """How often so many are simulated in each world."""
+        return -(-self.trials // self.together)
+
+    @property
     def seen_from(self) -> ViewsSpec:
         """`views` in full."""
         return self.views if isinstance(self.views, ViewsSpec) else ViewsSpec(game=self.views)

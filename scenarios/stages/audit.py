@@ -64,6 +64,8 @@ class Judge:
     jobs: int
     keep: Callable[[AlgorithmResult], None]
     draft: str = ""
+    within_a_run: bool = False
+    """Whether transcripts are kept when an audit is done: the run that it is of may be interrupted after it."""
     _plans: set[str] = field(default_factory=set[str])
     """What each audit was planned to prove, which is said once."""
 
@@ -123,9 +125,10 @@ class Judge:
             self._plans.add(entry.plan.summary)
             self.progress.say(entry.plan.summary)
         if (begun := _begun(options, folder)) is not None:
-            self.progress.say(f"Going on with an interrupted audit: {begun.kept}.")
+            what = "run" if self.within_a_run else "audit"
+            self.progress.say(f"Going on with an interrupted {what}: {begun.kept}.")
         try:
-            found = decided(options, folder, self.progress, self.jobs)
+            found = decided(options, folder, self.progress, self.jobs, self.within_a_run)
         except KeyboardInterrupt:
             if entry.audit is None:
                 self.keep(replace(entry, audit_begun=_begun(options, folder)))
@@ -197,15 +200,14 @@ def _begun(options: AuditOptions, folder: Path) -> AuditBegun | None:
     mark, spec = folder / MARK, options.spec
     if not mark.is_file() or mark.read_text(encoding="utf-8") != options.fingerprint:
         return None
-    kept, chunks = Archive(folder), range(-(-spec.trials // spec.together))
-    whole = sum(all((world, chunk) in kept for world in (0, 1)) for chunk in chunks)
+    whole = Archive(folder).whole(spec.chunks)
     return AuditBegun(transcripts=min(spec.trials, whole * spec.together), trials=spec.trials)
 
 
-def decided(options: AuditOptions, folder: Path | None, progress: Progress, jobs: int) -> Audited:
+def decided(options: AuditOptions, folder: Path | None, progress: Progress, jobs: int, keep: bool = False) -> Audited:
     """`audited`. You get a `PrivacyError` where nothing is decided because the run diverges: more trials, or other
     data sets, would not help."""
-    found = audited(options, folder, progress, jobs)
+    found = audited(options, folder, progress, jobs, keep)
     undecided = found.judgement.verdict in ("consistent", "underpowered")
     if undecided and (lost := _diverged(options.simulation, options.pair)) is not None:
         raise PrivacyError(lost)

@@ -51,6 +51,9 @@ def infer_gradients(experiment: Experiment, run: Run) -> tuple[Gradients, Leakag
 def gradient_scores(score: GradientScore) -> GradientScores:
     """Errors of inferred gradients, with the median over replicas in order of time."""
     found, known = Counter(score.agents), bool(score.errors.size)
+    made = set(zip(score.agents, score.queries, strict=True))
+    last = ((i, found[i] + hidden - 1) for i, hidden in enumerate(score.hidden) if found[i] + hidden)
+    each_last = known and all(score.hidden[i] == 1 and (i, query) not in made for i, query in last)
     order = np.lexsort((np.array(score.queries), score.times))
     curve = np.median(score.errors, axis=1)[order] if known else np.empty(0)
     return GradientScores(
@@ -63,6 +66,7 @@ def gradient_scores(score: GradientScore) -> GradientScores:
         baseline=score.baseline if known else None,
         curve=tuple(curve[evenly(len(curve), CURVE_POINTS)].tolist()) if curve.size else (),
         by_replica=tuple(np.median(score.errors, axis=0)[:FIRST_REPLICAS].tolist()) if known else (),
+        but_each_last=each_last,
     )
 
 

@@ -185,7 +185,7 @@ FILES = (
 
 def clear(folder: Path, slugs: Container[str] = ()) -> None:
     """Remove a former run's witnesses, audits, metrics and transcripts, each of which the next run writes anew,
-    drafts of one that was killed, and what audits that were stopped have seen, except that of algorithms whose
+    drafts of one that was killed, and what audits of a stopped run have seen, except that of algorithms whose
     `slugs` are named: their audits go on with it, if it is of the same."""
     remove_drafts(folder)
     for file in [one for pattern in FILES for one in folder.glob(pattern)]:
@@ -196,6 +196,11 @@ def clear(folder: Path, slugs: Container[str] = ()) -> None:
         _remove_spools(spools)
     for captures in folder.glob(f"{DEPLOYED}*/"):
         shutil.rmtree(captures)
+    clear_evidence(folder, slugs)
+
+
+def clear_evidence(folder: Path, slugs: Container[str] = ()) -> None:
+    """Remove what audits have seen, except those of algorithms whose `slugs` are named."""
     for evidence in folder.glob("audit-*/"):
         if evidence.name.removeprefix("audit-") not in slugs and (evidence / MARK).is_file():
             shutil.rmtree(evidence)

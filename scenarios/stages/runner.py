@@ -27,6 +27,7 @@ from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.measures import check_names
 from scenarios.papers.outcome import Ran
 from scenarios.results.base import Status, taken, write_text
+from scenarios.results.findings import NO_CLAIM
 from scenarios.results.header import header, manifest, slug
 from scenarios.results.over_time import budget, convergence, measures_of
 from scenarios.results.run import MeasureResults, OutsideProgram, RunSummary
@@ -37,7 +38,7 @@ from scenarios.schema.own_code import add_place
 from scenarios.stages.audit import Judge
 from scenarios.stages.inference import Games
 from scenarios.stages.listening import analyse_traffic, infer_gradients, rebuild_images
-from scenarios.stages.outputs import AT_DOORS, DEPLOYED, TranscriptFiles, clear, write_outputs
+from scenarios.stages.outputs import AT_DOORS, DEPLOYED, TranscriptFiles, clear, clear_evidence, write_outputs
 from scenarios.stages.reconstruction import Rebuilding
 from scenarios.stages.timeline import Chronicle
 
@@ -153,7 +154,7 @@ class _Session:
     @cached_property
     def _judge(self) -> Judge:
         """Of all its algorithms."""
-        return Judge(self.experiment, self.folder, self.progress, self.jobs, self._put)
+        return Judge(self.experiment, self.folder, self.progress, self.jobs, self._put, within_a_run=True)
 
     def run(self) -> Results:
         write_text(self.folder / MANIFEST, dumps(manifest(self.results, self.experiment)))
@@ -187,6 +188,8 @@ class _Session:
             ran = Ran("", results, f"failed: {results.error.type}" if results.error else None)
             self.results = reproduced(results, [ran], {"": {}}, status != "interrupted")
         save(self.folder, self.results)
+        if status == "complete":
+            clear_evidence(self.folder)
         if self.page:
             progress = Silent() if status == "failed" else self.progress  # the error is what is said then
             write_outputs(self.results, {None: self.results}, self.folder, progress)
@@ -207,6 +210,7 @@ class _Session:
     def _subject(self, subject: Subject, slug: str) -> None:
         experiment, simulation, name = self.experiment, subject.simulation, subject.spec.name
         claimed = budget(simulation, experiment.adjacency, subject.delta, experiment.scenario)
+        judged = experiment.pair is not None
         entry = AlgorithmResult(
             name=name,
             slug=slug,
@@ -214,7 +218,7 @@ class _Session:
             baseline=subject.spec.baseline,
             summary=simulation.algorithm.summary,
             noise=simulation.algorithm.noisy,
-            audit_status="not reached" if experiment.pair is not None else "not requested",
+            audit_status=("not reached" if experiment.claims(subject) else NO_CLAIM) if judged else "not requested",
             budget=claimed,
             unproven=simulation.algorithm.unproven(simulation.setting(0)),
             rate=simulation.algorithm.rate(simulation.setting(0)),

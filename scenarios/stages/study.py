@@ -3,7 +3,7 @@
 import math
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
@@ -23,7 +23,7 @@ from scenarios.results.attacks import GradientResult, MembershipResult, Reconstr
 from scenarios.results.audit import AuditRefused, AuditResult
 from scenarios.results.base import Setting, taken, write_text
 from scenarios.results.folder import read_results, standing
-from scenarios.results.header import blank, manifest
+from scenarios.results.header import blank, manifest, slugs
 from scenarios.results.tree import (
     AlgorithmResult,
     AlgorithmSummary,
@@ -41,6 +41,7 @@ from scenarios.schema.own import PythonSpec
 from scenarios.stages.beside import Noted, followed
 from scenarios.stages.outputs import clear, complete, write_outputs
 from scenarios.stages.runner import check_folder, checked, prepare, run_scenario
+from scenarios.stages.worlds import chunks_kept
 
 ALONE = ""
 """The name of the only run of a scenario without variants whose data are not here."""
@@ -58,11 +59,24 @@ class _Plan:
     variants: tuple[Variant, ...]
     absent: Mapping[str, str]
     first: Experiment | None
+    kept: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Chunks of audits that an interrupted run of it has kept, by algorithm; none where there are variants."""
 
     @cached_property
     def costs(self) -> dict[str, Cost]:
-        """Of the run and the audit of the first that can be run."""
-        return {} if self.first is None else self.first.costs()
+        """Of the run and the audit of the first that can be run, without what is kept."""
+        return {} if self.first is None else self.first.costs(self.kept)
+
+    def going_on(self, folder: Path) -> "_Plan":
+        """The same without what the folder has kept."""
+        if self.variants or self.first is None:
+            return self
+        names = slugs(one.spec.name for one in self.first.subjects)
+        kept = {
+            one.spec.name: chunks_kept(folder / f"audit-{slug}", self.first.scenario, one)
+            for one, slug in zip(self.first.subjects, names, strict=True)
+        }
+        return replace(self, kept=kept)
 
     @property
     def seconds(self) -> float:
@@ -134,7 +148,7 @@ def run_study(
     share the variants, unless somebody watches, or else the simulations of an audit; the numbers are the same.
     """
     check_folder(folder, (source.scenario if isinstance(source, Located) else source).name)  # planning takes long
-    plan, progress = planned(source, progress), progress or Silent()
+    plan, progress = planned(source, progress).going_on(folder), progress or Silent()
     if deployed is None and plan.seconds > LONG:
         progress.say(plan.ahead)
     if not plan.variants and not plan.absent:

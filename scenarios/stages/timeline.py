@@ -211,8 +211,9 @@ class Chronicle:
                 carrier = field.kind, field.number, field.name or None, tuple(link[1] for link in field.links)
         else:  # that of the first release by which the exact ε is proven to be above the claim
             claimed = audit.claim.epsilon or 0.0
-            over = ((level.release, level.estimate) for level in audit.growth if exceeds(level.lower, claimed))
-            release, epsilon = next(over, (None, math.nan))
+            release = next((level.release for level in audit.growth if exceeds(level.lower, claimed)), None)
+            levels = (level.lower for level in audit.growth if level.activation == activation)
+            epsilon = min(max(levels, default=math.nan), _most(audit))
             for row in audit.loss_breakdown.releases:
                 if row.release == release and row.where is not None and row.where.carriers:
                     one = row.where.carriers[0]
@@ -239,14 +240,14 @@ class Chronicle:
         )
 
     def _budget(self, entry: AlgorithmResult) -> Timeline.BudgetInTime | None:
-        """The exact ε of all that the audited agent had released, from the first message of each activation on."""
+        """The proven ε of all that the audited agent had released, from the first message of each activation on."""
         audit, curves = entry.audit, entry.over_time
         if not isinstance(audit, AuditResult) or curves is None:
             return None
         agent, begun = audit.loss_breakdown.agent, self.packet_log.begun
         rows = [
-            (_time(begun[agent, k].start), k, level)
-            for k, level in zip(curves.exact.count, curves.exact.estimate, strict=True)
+            (_time(begun[agent, k].start), k, min(level, _most(audit)))
+            for k, level in zip(curves.exact.count, curves.exact.lower, strict=True)
             if (agent, k) in begun
         ]
         return Timeline.BudgetInTime(
@@ -256,6 +257,14 @@ class Chronicle:
             activation=tuple(k for _, k, _ in rows),
             epsilon=tuple(level for _, _, level in rows),
         )
+
+
+def _most(audit: AuditResult) -> float:
+    """The proven ε of the whole run, above which none of a part of it is shown: each part's holds by itself alone. ∞
+    where a part alone is proven to break the claim."""
+    whole = audit.epsilon_exact.lower
+    alone = audit.first_violation is not None and not exceeds(whole, audit.claim.epsilon or 0.0)
+    return math.inf if alone else whole
 
 
 def _captures(run: Run, ended: float) -> Callable[[PacketFate], Captured]:

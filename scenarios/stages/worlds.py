@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from attacks.audit.archive import Archive
+from attacks.audit.archive import MARK, Archive
 from attacks.audit.audit import audit
 from attacks.audit.games.power import Plan
 from attacks.audit.games.sequential_test import MOST_EPSILON
@@ -32,6 +32,7 @@ from netsim.arrays import evenly
 from netsim.claims import Adjacency, Claim
 from netsim.codecs import Dither
 from netsim.errors import PrivacyError
+from netsim.files import read_json
 from netsim.problems import Objective, Tilted
 from netsim.randomness import NoiseThrough, Streams
 from netsim.settings import Recording
@@ -106,24 +107,49 @@ class AuditOptions:
     @property
     def fingerprint(self) -> str:
         """Text of all that decides what is simulated: scenario, data of both worlds, pair, program and versions."""
-        audit = self.spec
-        scenario = self.scenario.model_copy(update={"audit": audit.model_copy(update={"trials": 50})})
-        found = {
-            "scenario": scenario.model_dump(mode="json"),
-            "algorithm": self.subject.spec.name,
+        found = _before_its_pair(self.scenario, self.subject) | {
             "pair": self.pair.description,
             "data": data_print([*self.subject.simulation.problem.objectives, *self.pair.hypotheses]),
-            "program": program(),
-            "versions": versions(),
-            "together": audit.together,
         }
-        if (own := owncode.code_of(self.subject.simulation.algorithm)) is not None:
-            found["own"] = own
         return json.dumps(found, sort_keys=True)
 
 
-def audited(options: AuditOptions, folder: Path | None, progress: Progress | None, jobs: int) -> AuditResult:
-    """Audit it. Transcripts are kept in `folder` until the audit is done; those there are not simulated again.
+def _before_its_pair(scenario: Scenario, subject: Subject) -> dict[str, object]:
+    """All of an audit's fingerprint that is known before its pair is searched."""
+    audit = scenario.audit
+    assert audit is not None
+    scenario = scenario.model_copy(update={"audit": audit.model_copy(update={"trials": 50})})
+    found: dict[str, object] = {
+        "scenario": scenario.model_dump(mode="json"),
+        "algorithm": subject.spec.name,
+        "program": program(),
+        "versions": versions(),
+        "together": audit.together,
+    }
+    own = owncode.code_of(subject.simulation.algorithm)
+    return found if own is None else found | {"own": own}
+
+
+def chunks_kept(folder: Path, scenario: Scenario, subject: Subject) -> int:
+    """Chunks that the folder of an audit has kept of both worlds, if it is of this program and scenario; of the same
+    data too, as far as is known before its pair is searched."""
+    if scenario.audit is None:
+        return 0
+    try:
+        mark = read_json(folder / MARK)
+    except (OSError, ValueError):
+        return 0
+    known = _before_its_pair(scenario, subject)
+    if not isinstance(mark, dict) or cast("dict[str, object]", mark) | known != mark:
+        return 0
+    return Archive(folder).whole(scenario.audit.chunks)
+
+
+def audited(
+    options: AuditOptions, folder: Path | None, progress: Progress | None, jobs: int, keep: bool = False
+) -> AuditResult:
+    """Audit it. Transcripts are kept in `folder` until the audit is done, or, to `keep` them, after it; those there
+    are not simulated again.
 
     Without a folder nothing is left of an audit that is interrupted.
     """
@@ -156,7 +182,7 @@ def audited(options: AuditOptions, folder: Path | None, progress: Progress | Non
         if archive is not None:
             archive.remove()
         raise
-    if archive is not None:
+    if archive is not None and not keep:
         archive.remove()
     judgement, seen = found.judgement, as_its_claim_sees(simulation, options.pair.agent)
     if seen is not simulation:

@@ -39,6 +39,7 @@ _LANES = ("claimed", "exact", "audited")
 _BLOCK = 4.7  # lanes an algorithm takes, its name among them
 _LANE = 20  # pixels
 _SIZE, _SMALLER = 11.5, 10  # of a number beside its mark, and of one that has room there only if it is smaller
+_TICKS_APART = 0.05  # of the height, at least
 _NEAR = 24  # pixels from a mark within which a number is beside it
 _WIDE, _NARROW = 860, 370  # pixels: drawn for a desk, and for a phone
 _KEY = (
@@ -60,14 +61,15 @@ _CAPTION = (
 )
 
 
-def epsilons(algorithms: Sequence[tuple[str, Algorithm]], terms: str) -> Chart | None:
-    """Claimed, exact and audited ε of every audited algorithm, by name, on one logarithmic axis."""
+def epsilons(algorithms: Sequence[tuple[str, Algorithm]], terms: str, *, on_its_page: bool = False) -> Chart | None:
+    """Claimed, exact and audited ε of every audited algorithm, by name, on one logarithmic axis. `on_its_page`:
+    whether it stands on the page of their run."""
     rows = [_Row.of(name, entry, audit) for name, entry in algorithms if (audit := judged(entry)) is not None]
     if not rows:
         return None
     caption = f"{_CAPTION[0]} {terms} {_CAPTION[1]}".replace("  ", " ")
     wide, narrow = _picture(rows, "wide", _WIDE), _picture(rows, "narrow", _NARROW)
-    away = tuple(filter(None, (not_drawn(name, entry) for name, entry in algorithms)))
+    away = tuple(filter(None, (not_drawn(name, entry, on_its_page=on_its_page) for name, entry in algorithms)))
     return Chart("The three epsilons", wide, _key(rows), (*away, caption), narrow)
 
 
@@ -397,7 +399,8 @@ def _curves(
     """Draw (activation, ε claimed), `exact`, which are its activations, estimates and lower ends, and ε audited."""
     at, *ends = exact
     stated, audited = [v for _, v in claimed], time.audited.epsilon
-    scale = Scale.over([v for values in (stated, audited, *ends) for v in values])
+    values, above = [v for row in (stated, audited, *ends) for v in row], time.vacuous_above
+    scale = Scale.over([*values, above] if any(v > above for v in values) else values)
     scale.set_up(plot)
     high, low = ([scale.at(v) for v in row] for row in ends)
     plot.fill_between(at, low, high, color=BLUE, alpha=0.2, linewidth=0)
@@ -415,10 +418,13 @@ def _curves(
 def _vacuous(plot: Any, scale: Scale, above: float) -> None:
     """The region of a plot where ε means nothing, and its name where no curve crosses that."""
     bottom, top = cast("tuple[float, float]", plot.get_ylim())
-    level = scale.at(above)
-    level = max(bottom, min(level, scale.high) if scale.has_infinity else level)
+    level = max(bottom, scale.at(above))
     if level >= top:
         return
+    if level > bottom:  # a tick of its own, in place of those beside it
+        apart = [tick for tick in scale.ticks() if abs(tick[0] - level) > _TICKS_APART * (top - bottom)]
+        places, labels = zip(*apart, (level, show(above)), strict=True)
+        plot.set_yticks(places, labels)
     plot.axhspan(level, top, color=INK, alpha=0.09, linewidth=0)
     words, (left, right) = f"ε > {show(above)}: vacuous", cast("tuple[float, float]", plot.get_xlim())
     wide, high = 1.1 * _wide_as(words) / WIDTH * (right - left), 18 / HEIGHT * (top - bottom)  # room of a marker, too

@@ -16,7 +16,7 @@ from scenarios.render.sentences import Finding, stopped_early
 from scenarios.results.attacks import ImageResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.curves import step
-from scenarios.results.numbers import MISSING, count, known, percent, show, show_epsilon
+from scenarios.results.numbers import MISSING, at_least, count, known, percent, show, show_epsilon
 from scenarios.results.run import LinkLoads, Timeline
 from scenarios.results.tree import AlgorithmResult, NetworkResult, Results
 
@@ -279,9 +279,9 @@ def _broken_in_words(broken: Timeline.ClaimBreak, step: str) -> str:
     if broken.field:
         what = f"{broken.field!r} in its {what}"
     release = "" if broken.release is None else f", release {broken.release + 1}"
-    cause = (
-        "no noise protects it, ε = ∞" if broken.why == "unprotected" else f"ε is then {show_epsilon(broken.epsilon)}"
-    )
+    cause = "no noise protects it, ε = ∞"
+    if broken.why != "unprotected":
+        cause = f"the exact ε so far is then {at_least(broken.epsilon)}"
     claimed = "" if broken.claimed is None else f", against {show_epsilon(broken.claimed)} claimed"
     where = f"agent {broken.agent}, {step} {broken.activation}{release}{when}"
     return f"{_how(broken).capitalize()}: {where}, sends {what} to {', '.join(map(str, broken.to))}; {cause}{claimed}"
@@ -418,7 +418,7 @@ def _budget(timeline: Timeline, played: _Played) -> Mapping[str, object] | None:
         "agent": budget.agent,
         "p": at,
         "v": budget.activation,
-        "e": [show(v) for v in budget.epsilon],
+        "e": ["∞" if math.isinf(v) else at_least(v) for v in budget.epsilon],
         "share": [v and (-1.0 if math.isinf(v) else round(v, 4)) for v in shares],  # −1: infinitely much of the claim
         "claimed": None if budget.claimed is None else show_epsilon(budget.claimed),
     }

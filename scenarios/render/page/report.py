@@ -120,7 +120,7 @@ def _run(results: Results) -> str:
         .render(
             subjects=shown,
             headline=headline(ordered),
-            epsilons=epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered)),
+            epsilons=epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered), on_its_page=True),
             meanings=meanings(ordered),
             missing=missing(results),
             auditor=findings.auditor(results),

@@ -481,14 +481,19 @@ def test_of_which_agents_nothing_is_rebuilt_is_said(agents, said):
 @pytest.mark.parametrize(
     ("labels", "transcripts", "said"),
     [
+        ([0.1, 0.9, 0.1, 0.75, 0.95], 20, "are right 56 % of the time, 60 % for who always says the same one; of 5"),
+        # three zeros and four ones: the guess is "0" in 19 of 60 transcripts of zeros and in 8 of 80 of ones
+        ([0.8, 0.2, 0.95, 0.35, 0.9, 0.4, 0.95], 20, "of 7 agents that may be chance (p = 0.0571)."),
+        ([0.85, 0.2, 0.95, 0.35, 0.9, 0.4, 0.95], 20, "depend on the true ones (p = 0.0286): they are right 65.7 %"),
+        ([1.0, 1.0, 1.0, 1.0, 1.0], 1, "of 5 agents that may be chance (p = 0.1)."),
         (
-            [0.1, 0.9, 0.1, 0.75, 0.95],
-            20,
-            "no label found: none is better than the prior's guess; labels are right 56",
+            [1.0] * 7,
+            1,
+            "But guessed labels depend on the true ones (p = 0.0286): they are right 100 % of the time, 57",
         ),
-        ([1.0, 0.95, 0.9, 1.0, 0.95], 20, "But labels are found: 96"),
-        ([1.0, 1.0, 1.0, 1.0, 1.0], 1, "no label found"),  # of five agents once: so few say little
-        ([1.0, 1.0, 1.0, 1.0, 1.0], 5, "But labels are found"),
+        ([1.0, 0.0] * 3 + [1.0], 20, "of 7 agents that may be chance (p = 1)."),  # says always the same one
+        ([0.3, 0.8] * 3 + [0.3], 20, "(p = 0.0286): they are right 51.4 % of the time, 57.1 %"),  # and yet
+        ([0.0] * 7, 20, "of 7 agents that may be chance (p = 1)."),
         ([math.nan] * 5, 20, "none is better than the prior's guess."),
     ],
 )
@@ -498,8 +503,8 @@ def test_labels_and_images_have_one_verdict(labels, transcripts, said):
         {"agent": k, "skill": -0.5, "label_correct": share, "guess": [float(k % 2)]} for k, share in enumerate(labels)
     ]
     found = filled(ImageResult, {"agents": agents, "transcripts": transcripts})
-    (sentence,) = sentences.images(found, 5)
-    assert said in sentence
+    (sentence,) = sentences.images(found, len(labels))
+    assert said in sentence.replace("\u202f", " ")
     assert sentence.startswith("No training image rebuilt")
 
 

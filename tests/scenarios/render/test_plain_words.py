@@ -251,6 +251,20 @@ def test_a_mask_that_data_choose_is_no_lack_of_fresh_noise():
     assert "left out where private data say so (a mask, a choice) hides nothing" in words
 
 
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        ("ux", "Add noise to 'u' and 'x', or do not send them"),
+        ("xxu", "Add noise to 'x' and 'u', or do not send them"),
+        ("uxz", "Add noise to 'u', 'x' and 'z', or do not send them"),
+    ],
+)
+def test_every_field_without_noise_is_named_once(names, says):
+    fields = [{"name": name, "cause": "value", "granted": False} for name in names]
+    hidden = [{"name": "h", "cause": "value", "granted": True}]  # only for who knows more than the wire
+    assert says in words_of("unprotected", unprotected_fields=fields + hidden)
+
+
 @pytest.mark.parametrize(("activations", "rounds"), [(20, 2), (2, 1)])
 def test_coins_with_too_many_histories_are_to_be_fewer(activations, rounds):
     """More transcripts would list none of them."""

@@ -15,6 +15,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.render import plain_words, sentences
 from scenarios.results.numbers import show
 from scenarios.schema.load import parse
+from scenarios.stages import study
 from scenarios.stages import worlds as auditing
 from scenarios.stages.runner import run_scenario
 
@@ -89,9 +90,45 @@ def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp
     told = Listens()
     assert run_scenario(parse(SMALL), tmp_path, progress=told, page=False).status == "complete"
     assert len(simulated) == 8
-    assert told.told[-1] == "Going on with an interrupted audit: 100 of 300 transcripts of each world are kept."
+    assert told.told[-1] == "Going on with an interrupted run: 100 of 300 transcripts of each world are kept."
     assert (tmp_path / "audit-noisy.json").read_bytes() == through
     assert not (tmp_path / "audit-noisy").exists()
+
+
+def test_the_time_that_is_said_is_without_what_is_kept():
+    plan = study.planned(parse(SMALL.replace("trials: 300", "trials: 30000")))
+    assert replace(plan, kept={"noisy": 600}).seconds < 0.2 * plan.seconds
+
+
+def test_a_finished_audit_of_an_interrupted_run_is_not_simulated_again(tmp_path, monkeypatch):
+    more = "scale: 0.3}\n  - {kind: private_gradient_descent, name: more, rounds: 4, step: 0.2, scale: 0.6}"
+    text = SMALL.replace("scale: 0.3}", more).replace("trials: 300, chunk: 50", "trials: 60, chunk: 30")
+    assert run_scenario(parse(text), tmp_path, progress=StopAfter(90), page=False).status == "interrupted"
+    first = (tmp_path / "audit-noisy.json").read_bytes()
+    plan = study.planned(parse(text))
+    assert not any(plan.going_on(tmp_path / "other").kept.values())
+    assert plan.going_on(tmp_path).kept == {"noisy": 2, "more": 1}
+    simulated = []
+    real = auditing.worlds
+
+    def counted(*args):
+        simulate = real(*args)
+
+        def one(world, chunk):
+            if chunk < WORST_CASE:
+                simulated.append((world, chunk))
+            return simulate(world, chunk)
+
+        return one
+
+    monkeypatch.setattr(auditing, "worlds", counted)
+    told = Listens()
+    assert run_scenario(parse(text), tmp_path, progress=told, page=False).status == "complete"
+    assert simulated == [(0, 1), (1, 1)]  # of the second algorithm
+    kept = [one for one in told.told if "kept" in one]
+    assert kept[0] == "Going on with an interrupted run: 60 of 60 transcripts of each world are kept."
+    assert (tmp_path / "audit-noisy.json").read_bytes() == first
+    assert not list(tmp_path.glob("audit-*/"))
 
 
 @pytest.mark.slow

@@ -14,15 +14,17 @@ from scenarios import run
 from scenarios.papers.figures import reproduced
 from scenarios.papers.measures import check_names
 from scenarios.papers.outcome import Ran
-from scenarios.render.sentences import traffic
+from scenarios.render.sentences import gradients, traffic
 from scenarios.results import curves as leaks
+from scenarios.results.attacks import GradientResult
+from scenarios.results.base import taken
 from scenarios.results.curves import NotMeasuredError
 from scenarios.results.folder import read_results
 from scenarios.results.tree import AlgorithmResult
 from scenarios.schema import Scenario
 from scenarios.schema.checks import FigureSpec
 from scenarios.schema.load import parse
-from scenarios.stages.listening import leakage_of
+from scenarios.stages.listening import gradient_scores, leakage_of
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.filled import filled
 
@@ -56,6 +58,24 @@ def test_by_query_counts_those_who_asked_it():
     assert found.identifiable == (2 / 3, 1 / 2, 0.0)
     assert found.median == (pytest.approx(0.65), pytest.approx(0.3), None)
     assert found.low[0] < found.median[0] < found.high[0]
+
+
+@pytest.mark.parametrize(
+    ("made", "hidden", "last"),
+    [
+        ((0, 1, 0), (1, 1, 1), True),
+        ((0, 1, 0), (1, 1, 0), True),  # agent 2 asked for none
+        ((0, 2, 0), (1, 1, 1), False),  # agent 0's second is not known
+        ((0, 1, 0), (1, 0, 1), False),  # agent 1's only one is known
+        ((0, 1, 0), (2, 1, 1), False),
+        ((0, 1, 0), (0, 0, 0), False),
+    ],
+)
+def test_that_each_agents_last_gradient_is_the_one_not_known_is_said(made, hidden, last):
+    found = gradient_scores(replace(score(), queries=made, hidden=hidden))
+    assert found.but_each_last is last
+    (said,) = gradients(taken(GradientResult, found, attack=""), "eavesdropper")
+    assert ("private gradients (all but each agent's last)" in said) is last
 
 
 def test_by_agent_has_degree_and_hops():

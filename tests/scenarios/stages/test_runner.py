@@ -10,6 +10,7 @@ from netsim.readers.live import LiveNode
 from netsim.transcript import Transcript
 from scenarios.build.duration import Silent
 from scenarios.render import sentences
+from scenarios.render.verdicts import print_results
 from scenarios.results import findings as findings
 from scenarios.results import header as describe
 from scenarios.results.folder import read_manifest, read_results
@@ -138,6 +139,18 @@ def test_an_interrupted_run_keeps_what_it_had(tmp_path):
     assert entry(written, "plain").audit_status == "no claim"
     assert (tmp_path / "transcript-leaky.parquet").exists()
     assert "interrupted" in (tmp_path / "report.html").read_text().lower()
+
+
+def test_an_early_interruption_is_no_finding(tmp_path, capsys):
+    results = run_scenario(parse(SMALL), tmp_path, progress=StopAt("plain: running"))
+    assert [one.audit_status for one in results.algorithms] == ["no claim"]
+    print_results(results, tmp_path)
+    told = " ".join(capsys.readouterr().out.split())
+    page = (tmp_path / "report.html").read_text()
+    assert "plain: convergence, run, gradients, images leaky: not begun" in told
+    assert "listener records" not in told + page
+    assert "No images were rebuilt" not in page
+    assert "before this audit" not in told + page
 
 
 class Heard(Silent):

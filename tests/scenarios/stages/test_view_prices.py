@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
+from html import unescape
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from scenarios.render.page.report import figures, page
 from scenarios.render.verdicts import print_results
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused
+from scenarios.results.numbers import show_epsilon
 from scenarios.results.tree import dumps, loads
 from scenarios.results.views import ViewPrices, ViewsResult
 from scenarios.schema.load import load_scenario, parse
@@ -191,6 +193,13 @@ def test_results_and_page_have_them(results) -> None:
     assert "The exact ε of every view" in text
     assert "All ordered pairs" in text
     assert "Who learns of agent 0" in text
+    ends = results.algorithms[0].audit.epsilon_exact
+    why = f"The audit's exact ε of the same door, {show_epsilon(ends.lower)} … {show_epsilon(ends.upper)}, is proven"
+    assert why in unescape(text)
+    assert any(line.startswith(why) for line in sentences.seen(results.algorithms[0]))
+    (entry,) = results.algorithms
+    same = replace(entry.audit, epsilon_exact=replace(ends, lower=ends.upper))
+    assert sentences.of_the_same_door(replace(entry, audit=same)) == ""
     assert text == page(results)
 
 
@@ -236,13 +245,15 @@ def test_sums_over_messages_of_a_pair_are_refuted_and_corrected_ones_are_not(tmp
     assert re.search(
         r"Averaging: refuted elsewhere\..* It is refuted for \d+ pairs of agents: agent \d learns ε = ", said
     )
-    assert said.count(" and not ") == 1, "by how much is said once"
+    assert len(re.findall(r"learns ε = [\d.]+ of agent \d, where [\d.]+ is claimed", said)) == 1, "said once"
     assert "For who records all that agent 0 sends and receives, ε is at most" in said
     assert "What is claimed of pairs is refuted" not in said
     step = f"{command.replace(' run ', ' views ')} --algorithm averaging --listener {v}"
     assert f"Averaging: see what agent {v} learns of every other agent: {step}" in said
     text = page(results)
     assert step in re.sub(r"</?span>|<wbr>", "", text)
+    assert "See “The exact ε of every view”." in text, "which is on this page"
+    assert "the page of its run" not in text
     (figure,) = (one for one in figures(results) if one.title == "The three epsilons")
     assert figure.caption[0].startswith("Averaging is refuted elsewhere, which is not in the figure: ")
     assert f"agent {v} learns ε = " in figure.caption[0], "what is wrong is not drawn there"

@@ -2,7 +2,7 @@
 
 import math
 import re
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -89,6 +89,16 @@ def test_an_infinite_epsilon_over_time_goes_on_to_the_end_of_the_run_and_one_fin
     (curve,) = (one for one in chart.drawing.figure.axes[0].lines if one.get_marker() == "o")
     assert list(curve.get_xdata()) == [2, 30]
     assert [one.label.split(":")[0] for one in chart.key] == ["exact, of this pair; band"], "nothing is claimed"
+
+
+@pytest.mark.parametrize("rising", [[1.0, 3.0, math.inf], [0.01, 1.0, 1e6], [100.0, 99.0, 98.0]])
+def test_the_region_where_epsilon_means_nothing_begins_at_a_tick(rising):
+    (axes,) = over_time(rising, rising).drawing.figure.axes
+    ticks = dict(zip([one.get_text() for one in axes.get_yticklabels()], axes.get_yticks(), strict=True))
+    (region,) = (one for one in axes.patches if one.get_alpha() == 0.09)
+    assert region.get_y() == pytest.approx(ticks["20"]) == pytest.approx(math.log10(20))
+    (low, high), places = axes.get_ylim(), sorted(ticks.values())
+    assert min(b - a for a, b in pairwise(places)) > 0.05 * (high - low)
 
 
 @pytest.mark.parametrize(

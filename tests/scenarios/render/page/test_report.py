@@ -435,7 +435,7 @@ def test_what_was_not_asked_has_no_section_and_is_not_said_to_claim_nothing(writ
     assert not {"epsilons", "images"} & set(page.ids)
     assert set(page.references) <= set(page.ids)
     results["scenario"] |= {"audit": {"agent": 2}, "attacks": {"images": True}}
-    assert "images" in set(written(results).ids)
+    assert "images" not in set(written(results).ids)  # asked for, but the run ended before
 
 
 @pytest.mark.few(1)

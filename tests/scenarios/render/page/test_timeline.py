@@ -18,6 +18,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.render.page import network as played
 from scenarios.render.page.report import render
 from scenarios.results.folder import RunFolder, read_results
+from scenarios.results.numbers import show_epsilon
 from scenarios.results.run import Timeline
 from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.load import parse
@@ -35,6 +36,10 @@ QUICK = QUICK.replace("per_agent: 6", "per_agent: 12").replace("activations: 240
 def encoded(entry):
     """What the script gets of an algorithm's results."""
     return played._encoded(entry)
+
+
+def broken_in_words(broken):
+    return played._broken_in_words(broken, "activation")
 
 
 NEW = filled(AlgorithmResult, {"name": "new"})
@@ -117,8 +122,25 @@ def test_the_break_is_the_message_that_the_audit_names(small):
     assert shown.sent[here[0]] == broken.time
     assert safe.timeline.break_ is None
     budget = safe.timeline.budget
-    assert budget.epsilon == safe.over_time.exact.estimate[: len(budget.epsilon)]
+    proven, whole = safe.over_time.exact.lower[: len(budget.epsilon)], safe.audit.epsilon_exact.lower
+    assert budget.epsilon == tuple(min(level, whole) for level in proven) != ()
     assert list(budget.time) == sorted(budget.time)
+
+
+def test_the_player_and_the_table_say_one_number_of_one_moment(small):
+    safe = named(small, "told")
+    exact = safe.over_time.exact
+    claimed = (exact.lower[2] + exact.lower[3]) / 2
+    claim = replace(safe.audit.claim, epsilon=claimed)
+    entry = replace(safe, audit=replace(safe.audit, claim=claim, first_violation=4))
+    subject = next(one for one in Experiment.of(parse(QUICK).scenario).subjects if one.spec.name == "told")
+    diary = PacketLog()
+    told = Chronicle(subject.simulation.run(packet_log=diary), diary)
+    shown = replace(safe.timeline, break_=told._break(entry), budget=told._budget(entry))
+    so_far = f"≥ {show_epsilon(exact.lower[3])}"
+    assert max(shown.budget.epsilon) <= safe.audit.epsilon_exact.lower, "not above the card's"
+    assert f"the exact ε so far is then {so_far}, against {show_epsilon(claimed)}" in broken_in_words(shown.break_)
+    assert encoded(replace(entry, timeline=shown))["budget"]["e"][shown.budget.activation.index(4)] == so_far
 
 
 def test_a_lossy_tap_an_encrypted_link_and_who_is_down():
