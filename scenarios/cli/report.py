@@ -237,16 +237,13 @@ def _compare(
 
 def _print(comparison: "Comparison") -> None:
     """What differs in what was asked, what cannot be compared, and then what came of it."""
-    several = len(comparison.runs) > 1
-    if several:
-        _print_differences(comparison)
+    _print_differences(comparison)
     if comparison.cautions:
         line("Not all of this can be compared:", style="yellow")
     for caution in comparison.cautions:
         line(f"- {caution}", style="yellow")
-    if several or comparison.cautions:
-        console.print()
-        line("What came of it:")
+    console.print()
+    line("What came of it:")
     _print_numbers(comparison)
     _print_ratios(comparison)
 
@@ -259,13 +256,13 @@ def _print_differences(comparison: "Comparison") -> None:
     if comparison.differences:
         line("In what they differ:")
         fields = [Column("field", [escape(one.field) for one in comparison.differences])]
-        for k, run in enumerate(comparison.runs):
+        for k, run in enumerate(comparison.columns):
             values = [one.values[k] for one in comparison.differences]
             cells = [MISSING if value is ABSENT else escape(setting(value)) or '""' for value in values]
             fields.append(Column(run.label, cells))
         print_tables(fields[0], [fields[1:]], console)
     else:
-        line("The scenarios are the same in every field.")
+        line(f"{comparison.compared.capitalize()} are the same in every field.")
     if comparison.unrecorded:
         whose = ", ".join(comparison.unrecorded)
         line(f"Not recorded of {whose}: the parameters of the class, and the code.", style="yellow")

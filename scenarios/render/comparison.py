@@ -78,9 +78,22 @@ class Comparison:
         return [Subject(f"{entry.name} · {run.label}", run, entry) for run, entry in pairs]
 
     @cached_property
+    def columns(self) -> list[Run]:
+        """What differs in fields: the runs, or the algorithms of a single run, each as a run of its own."""
+        if len(self.runs) > 1:
+            return list(self.runs)
+        return [replace(one.run, label=one.label, slugs=(one.entry.slug,)) for one in self.subjects]
+
+    @cached_property
     def differences(self) -> list[ComparisonResult.Difference]:
-        """The fields in which the scenarios differ, and their values (`ABSENT`: not there)."""
-        return _differences(self.runs)
+        """The fields in which the `columns` differ, and their values (`ABSENT`: not there)."""
+        named = len(self.runs) == 1  # by its name each column goes
+        return [one for one in _differences(self.columns) if not (named and one.field == "algorithm.name")]
+
+    @property
+    def compared(self) -> str:
+        """The word for what has these fields."""
+        return "the scenarios" if len(self.runs) > 1 else "the algorithms"
 
     @cached_property
     def unrecorded(self) -> list[str]:

@@ -67,9 +67,11 @@ def comparison_page(comparison: Comparison) -> str:
         .get_template("compare.html.j2")
         .render(
             title=name,
-            first="verdicts" if len(runs) == 1 else "differences",
+            first="differences",
             series=len(shown),
             runs=runs,
+            columns=[one.label for one in comparison.columns],
+            compared=comparison.compared,
             again=shlex.join(["netsim", "compare", *places]),
             commands=[(run.label, run.results.command) for run in runs],
             headline=headline(ordered),

@@ -408,6 +408,14 @@ def test_algorithms_of_one_folder_and_one_of_each(pair):
     within = Comparison(read_runs([f"{pair[0]}:plain", f"{pair[0]}:noisy"]))
     assert len(within.runs) == 1
     assert [(one.base, one.other) for one in within.against] == [("plain", "noisy")]
+    assert {d.field: d.values for d in within.differences} == {  # but for the names, as from two folders
+        field: values if field != "algorithm.scale" else (ABSENT, 0.2)
+        for field, values in fields.items()
+        if field != "algorithm.name"
+    }
+    page = comparison_page(within)
+    assert re.search(r'Field</th><th scope="col">plain</th><th scope="col">noisy</th>', page)
+    assert "Every field of the algorithms that" in page
 
 
 def test_a_row_of_a_comparison_has_one_number_of_digits(pair):
