@@ -12,7 +12,7 @@ from typing import cast
 
 from attacks.audit.verdict import exceeds
 from scenarios.render.compared_runs import Fields, Run, redrawn
-from scenarios.render.ratios import no_ratio, ratio, replicas_needed
+from scenarios.render.ratios import Missing, no_ratio, ratio, replicas_needed, rounding
 from scenarios.render.sentences import word
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
@@ -32,8 +32,8 @@ QUANTITIES = {"final_error": "final relative error", "gradient_error": "median e
 """Numbers known of every replica, which have intervals."""
 _KINDS = ("name", "kind")
 """Fields that say which fields a mapping has."""
-ROUNDING = {"final_error": 1e-10, "gradient_error": findings.EXACT_GRADIENT}
-"""Errors that are 0 but for rounding, and the residual of the optimum: a ratio of two, or to one, tells nothing."""
+_NOTHING = {"final_error": "0 but for rounding", "gradient_error": "recovered"}
+"""What an error is of which a ratio tells nothing."""
 _OPTIMA = "errors are relative to different optima"
 _DIGITS = 8
 """Of a SHA-256 of code, to distinguish it from another."""
@@ -508,7 +508,20 @@ def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | st
         return "not the same objective"
     # replica r of both draws from streams of one seed, so that they belong together
     paired = len(first) == len(second) and base.run.results.seed == other.run.results.seed
-    if why := no_ratio(ROUNDING[name], first, second, paired=paired):
-        return why
+    exact = findings.EXACT_GRADIENT, findings.EXACT_GRADIENT
+    least = exact if name == "gradient_error" else (rounding(base.run.results), rounding(other.run.results))
+    if (why := no_ratio(first, second, least=least, paired=paired)) is not None:
+        return _without_ratio(name, why, base, other)
     certain = tuple(len(one) == 1 and not entry.noise for one, entry in zip((first, second), entries, strict=True))
     return ratio(first, second, paired=paired, confidence=level, certain=certain)
+
+
+def _without_ratio(name: str, why: Missing, base: Subject, other: Subject) -> str:
+    """Why there is no ratio, with the name of the one that is nothing."""
+    if why == "no number":
+        return "an error is no number"
+    are = name == "gradient_error"
+    if why == "both":
+        return f"{'those of both' if are else 'both'} are {_NOTHING[name]}"
+    label = (base if why == "base" else other).label
+    return f"{'those' if are else 'that'} of {label} {'are' if are else 'is'} {_NOTHING[name]}"

@@ -361,8 +361,9 @@ def test_too_few_replicas_for_an_interval_say_how_many_it_takes(paired):
         ([2.0], [2.0], (False, False), "the same", ""),
         ([2.0], [2.0002], (False, False), "1.0001 × (no noise in it)", ""),
         ([2.0], [2.0 + 1e-9], (False, False), "the same to 6 digits", ""),
-        ([2.0], [1e-16], (False, False), "– (it is 0 but for rounding)", ""),
-        ([0.0], [2.0], (False, False), "– (that of the base is 0 but for rounding)", ""),
+        ([2.0], [1e-16], (False, False), "– (that of two is 0 but for rounding)", ""),
+        ([0.0], [2.0], (False, False), "– (that of one is 0 but for rounding)", ""),
+        ([2.0], [9.69e-11], (False, False), "4.84 × 10⁻¹¹ × (no noise in it)", ""),
         ([1e-16] * 12, [3e-14] * 12, (True, True), "– (both are 0 but for rounding)", ""),
         ([2e-16], [2e-16], (False, False), "the same", ""),
         ([2.0], [4.0] * 12, (False, True), "2 × [2, 2]", ""),
@@ -638,3 +639,39 @@ def test_the_same_class_by_its_file_alone_is_no_difference(tmp_path):
     (two / "results.json").write_text(text.replace("mine.py:TwoExchanges", "mine.py"))
     assert text != (two / "results.json").read_text()
     assert Comparison(read_runs([str(one), str(two)])).differences == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "error", "words"),
+    [
+        ({"smoothness": 1.0, "strong_convexity": 1.0}, 1e-12, "5 × 10⁻¹³ ×"),
+        ({"smoothness": 1e3, "strong_convexity": 1.0}, 1e-12, "– (that of two is 0 but for rounding)"),
+        ({"smoothness": 1.0, "strong_convexity": 0.0}, 1e-12, "5 × 10⁻¹³ ×"),
+        ({"smoothness": "inf", "strong_convexity": 1.0}, 1e-12, "5 × 10⁻¹³ ×"),
+        ({"smoothness": 1.0, "strong_convexity": 1.0, "optimum_residual": 1e-6}, 1e-7, "– (that of two is 0"),
+    ],
+)
+def test_rounding_is_that_of_the_problem(pair, facts, error, words):
+    run = replace(read_runs([str(pair[0])])[0], slugs=("noisy",))
+    parts = {f"problem__{name}": value for name, value in facts.items()}
+    runs = [
+        changed(run, label, algorithms__1__convergence__finals=[final], algorithms__1__noise=False, **parts)
+        for label, final in (("one", 2.0), ("two", error))
+    ]
+    assert against_words(Comparison(runs).against[0])["final_error"].startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("errors", "words"),
+    [
+        ((1e-7, 1e-15), "those of both are recovered"), ((1e-15, 0.3), "those of one are recovered"),
+        ((0.3, 1e-15), "those of two are recovered"),
+    ],
+)  # fmt: skip
+def test_gradients_that_are_recovered_have_no_ratio(pair, errors, words):
+    run = replace(read_runs([str(pair[0])])[0], slugs=("noisy",))
+    runs = [
+        changed(run, label, algorithms__1__gradients__by_replica=[error] * 12)
+        for label, error in zip(("one", "two"), errors, strict=True)
+    ]
+    assert Comparison(runs).against[0].why["gradient_error"] == words
