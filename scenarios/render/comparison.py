@@ -175,7 +175,7 @@ class Comparison:
 
 def _algorithm(subject: Subject) -> ComparedAlgorithm:
     entry = subject.entry
-    audit = entry.audit if isinstance(entry.audit, AuditResult) else None
+    audit = _audit(subject)
     found = entry.gradients if isinstance(entry.gradients, GradientResult) else None
     curve, claim = entry.convergence, audit and audit.claim
     spent = asdict(entry.measures.costs) if entry.measures else {}
@@ -299,16 +299,16 @@ def _same(a: object, b: object) -> bool:
 def _cautions(
     runs: Sequence[Run], subjects: Sequence[Subject], pairs: Sequence[tuple[Subject, Subject]]
 ) -> list[str]:
-    judged = [(one.label, audit) for one in subjects if isinstance(audit := one.entry.audit, AuditResult)]
+    judged = [(one.label, audit) for one in subjects if (audit := _audit(one)) is not None]
     whose = {one.label: one.run.label for one in subjects}
     paired = {one.label for pair in pairs for one in pair}
     costed = [(one.label, one.entry.measures) for one in subjects if one.entry.measures is not None]
     versions = [(run.label, run.results.versions.get("netsim-lab", "")) for run in runs]
     changed = "change of the gradient between the worlds"
 
-    def differ(what: str, why: str, get: Callable[[AuditResult], str | None]) -> str:
-        """A sentence of the algorithms that are compared, and of those that are not the same to their base; of all
-        where one has no base, unless every run has the same: they share an axis."""
+    def differ(what: str, why: str, get: Callable[[AuditResult], str | None], *, axis: bool = True) -> str:
+        """A sentence of the algorithms that are not the same to their base; of an `axis` that all share also of all
+        algorithms where one has no base, unless every run has the same."""
         values = {label: get(audit) for label, audit in judged}
         of_runs = {frozenset(values[label] for label in values if whose[label] == run) for run in whose.values()}
         alike = len(runs) > 1 and len(of_runs - {frozenset()}) == 1
@@ -318,7 +318,8 @@ def _cautions(
             if all(values.get(one.label) for one in pair) and len({values[one.label] for one in pair}) > 1
             for one in pair
         }
-        return _several(what, why, values.items(), apart if alike or values.keys() <= paired else None)
+        whole = axis and not (alike or values.keys() <= paired)
+        return _several(what, why, values.items(), None if whole else apart)
 
     each = [{entry.convergence.unit for entry in run.entries if entry.convergence} for run in runs]
     usual = len(each) > 1 and all(units == each[0] for units in each)  # the same units in every run are no news
@@ -333,12 +334,10 @@ def _cautions(
                  ((label, own.measure.replace("_", " ")) for label, own in costed if own.to_accuracy)),
         _several("unit of time", "curves by rounds and by activations share an axis", units),
         differ("number of transcripts of each world", "what a game can prove at most grows with them",
-               lambda a: f"{a.trials:,}"),
+               lambda a: f"{a.trials:,}", axis=False),
         differ("confidence of the audit", "the surer, the wider is an interval of the same evidence",
-               lambda a: show(a.confidence)),
-        differ("audited agent", "each has its own data, and says other things",
-               lambda a: str(a.loss_breakdown.agent))
-        or differ("audited pair", "an exact ε is that of its pair", lambda a: _SEARCHED.sub("", a.pair)),
+               lambda a: show(a.confidence), axis=False),
+        *_other_pairs(pairs),
         *_own_code(runs),
         _several("version of netsim", "the same scenario may give other numbers", versions),
     ]  # fmt: skip
@@ -352,6 +351,24 @@ def _cautions(
             found.append(f"{label} was audited {times} before: its numbers are of the last audit{sure}.")
     found += [f"{one.label}: {one.entry.outside_model}." for one in subjects if one.entry.outside_model]
     return [line for line in found if line]
+
+
+def _other_pairs(pairs: Sequence[tuple[Subject, Subject]]) -> Iterator[str]:
+    """A sentence for each base, of it and of those whose exact ε is not compared with its own: they were audited at
+    another agent, or with another pair of data sets."""
+    terms = {
+        "audited agent": "each has its own data, and says other things",
+        "audited pair": "an exact ε is that of its pair",
+    }
+    for label in dict.fromkeys(base.label for base, _ in pairs):
+        apart = [other for base, other in pairs if base.label == label and _withheld(base, other) & terms.keys()]
+        base = next(base for base, _ in pairs if base.label == label)
+        audits = [(one.label, audit) for one in (base, *apart) if (audit := _audit(one)) is not None]
+        said = (
+            _several(what, why, [(name, str(_TERMS[what](one))) for name, one in audits])
+            for what, why in terms.items()
+        )
+        yield next(filter(None, said), "")
 
 
 def _alone(whose: Mapping[str, str], paired: Collection[str]) -> str:
@@ -467,19 +484,32 @@ def _against(base: Subject, other: Subject, level: float) -> ComparisonResult.Ag
     found = {name: _ratio(name, base, other, level) for name in QUANTITIES}
     why = {name: one for name, one in found.items() if isinstance(one, str)}
     ratios = {name: one if isinstance(one, Ratio) else None for name, one in found.items()}
-    first, second = base.entry.audit, other.entry.audit
+    first, second = _audit(base), _audit(other)
     side: Side | None = None
     confidence: float | None = None
-    if isinstance(first, AuditResult) and isinstance(second, AuditResult):
+    if first is not None and second is not None:
         side = _side(first.epsilon_exact, second.epsilon_exact)
-        different = next((name for name, term in _TERMS.items() if term(first) != term(second)), None)
-        if different and side != "both infinite":
-            why["epsilon_exact"], side = f"not the same {different}", None
+        if different := _withheld(base, other):
+            why["epsilon_exact"], side = f"not the same {next(iter(different))}", None
         else:  # both intervals hold at once: each fails with its own error rate, and either may (a union bound)
             confidence = max(0.0, round(first.exact_confidence + second.exact_confidence - 1, 12))
     return ComparisonResult.Against(
         base=base.label, other=other.label, epsilon_exact=side, epsilon_exact_confidence=confidence, why=why, **ratios
     )
+
+
+def _audit(one: Subject) -> AuditResult | None:
+    """The audit of an algorithm, where it was made."""
+    return one.entry.audit if isinstance(one.entry.audit, AuditResult) else None
+
+
+def _withheld(base: Subject, other: Subject) -> dict[str, None]:
+    """The terms in which two audits differ, in order: for these their exact epsilons are not compared. None where
+    both are infinite."""
+    first, second = _audit(base), _audit(other)
+    if first is None or second is None or _side(first.epsilon_exact, second.epsilon_exact) == "both infinite":
+        return {}
+    return dict.fromkeys(name for name, term in _TERMS.items() if term(first) != term(second))
 
 
 def _side(one: EpsilonExact, two: EpsilonExact) -> Side:

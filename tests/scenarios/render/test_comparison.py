@@ -170,6 +170,30 @@ def test_algorithms_of_one_run_are_no_reason_for_caution(pair):
     assert Comparison([whole, begun]).cautions == ["In no other run, so that nothing is set beside it: twin · whole."]
 
 
+def test_a_pair_is_no_reason_for_caution_where_no_number_is_withheld(pair):
+    run = read_runs([str(pair[0])])[0]
+    noisy = run.results.algorithms[1]
+    twin = replace(noisy, name="twin", slug="twin", audit=replace(noisy.audit, pair="another"))
+    more = replace(noisy, audit=replace(noisy.audit, trials=5))
+
+    def of(label, *algorithms):
+        return replace(run, label=label, results=replace(run.results, algorithms=algorithms))
+
+    trials, alone = Comparison([of("whole", noisy, twin), of("begun", more)]).cautions
+    assert trials.startswith(
+        "Not the same number of transcripts of each world (80: noisy · whole; 5: noisy · begun):"
+    )
+    assert alone.startswith("In no other run, so that nothing is set beside it: twin · whole.")
+    (said,) = Comparison([of("one", noisy, twin), of("other", noisy, replace(twin, audit=noisy.audit))]).cautions
+    pairs = f"another: twin · one; {compared._SEARCHED.sub('', noisy.audit.pair)}: twin · other"
+    assert said == f"Not the same audited pair ({pairs}): an exact ε is that of its pair."
+    ends = replace(noisy.audit.epsilon_exact, lower=math.inf, estimate=math.inf, upper=math.inf)
+    endless = [
+        replace(one, audit=replace(one.audit, epsilon_exact=ends)) for one in (noisy, replace(twin, slug="noisy"))
+    ]
+    assert Comparison([of("one", endless[0]), of("other", endless[1])]).cautions == []
+
+
 def test_algorithms_that_are_in_no_other_run_are_not_listed_one_by_one(pair):
     run = read_runs([str(pair[0])])[0]
     many = tuple(replace(run.results.algorithms[0], name=f"own {k}", slug=f"own-{k}") for k in range(3))
