@@ -28,7 +28,7 @@ ABSENT = cast("Setting", object())
 """The value of a field that a scenario does not have."""
 CONFIDENCE = 0.95
 """Joint confidence of all intervals of ratios; the exact epsilons have their own."""
-QUANTITIES = {"final_error": "final relative error", "gradient_error": "median error of the inferred gradients"}
+QUANTITIES = {"final_error": "final relative error", "gradient_error": "median error of the estimated gradients"}
 """Numbers known of every replica, which have intervals."""
 _KINDS = ("name", "kind")
 """Fields that say which fields a mapping has."""

@@ -35,6 +35,12 @@ class GradientScores(Table):
     by_replica: Numbers
     """Median over estimates in each of the first 1000 replicas."""
 
+    @property
+    def guessed(self) -> bool:
+        """Whether the estimates are no better than guessing: than 0, or than the public quadratic term alone."""
+        public = math.inf if self.baseline is None else self.baseline
+        return bool(self.estimated) and self.median is not None and self.median >= min(1.0, public)
+
 
 class GradientResult(GradientScores):
     """Scores of the inversion that applies."""

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from scenarios.files.document import setting
@@ -33,13 +33,14 @@ _SIDES: dict[Side | None, str] = {
 }
 """How two exact epsilons lie to each other where neither is larger."""
 _FINAL, _FINAL_WITHIN = "Final error", "Final error [5\u202f%, 95\u202f%]"
-_INFERRED, _ERRORS, _ACTIVATIONS = "Gradients inferred", "Error of these", "Most activations"
+_ESTIMATED, _ERRORS, _ACTIVATIONS = "Gradients estimated", "Error of these", "Most activations"
 _MESSAGES, _BYTES = "Messages", "Bytes on the air"
+_GUESSED, _MARK = "no better than guessing", " *"
 _DISTANCE = "Final error: distance to the optimum, relative to it, median over the replicas."
 _MEANINGS = {
     _FINAL: _DISTANCE,
     _FINAL_WITHIN: _DISTANCE,
-    _INFERRED: "Gradients inferred: those of which the adversary has an estimate, of all that the agents computed.",
+    _ESTIMATED: "Gradients estimated: those of which the adversary has an estimate, of all that the agents computed.",
     _ERRORS: "Error of these: the median, relative to the gradient: near 10⁻¹⁵ it is known but for rounding, at 1 "
     "the error is as large as the gradient.",
     _ACTIVATIONS: "Most activations: of one agent, or its rounds.",
@@ -137,8 +138,8 @@ def run_table(subjects: Sequence[Subject], *, brief: bool = False) -> dict[str, 
     columns = {
         _FINAL if brief else _FINAL_WITHIN: [_final(one.entry, brief) for one in subjects],
         "Replicas": [count(curve and curve.replicas) for curve in (one.entry.convergence for one in subjects)],
-        _INFERRED: [_inferred(one.entry)[0] for one in subjects],
-        _ERRORS: [_inferred(one.entry)[1] for one in subjects],
+        _ESTIMATED: [_estimated(one.entry, brief)[0] for one in subjects],
+        _ERRORS: [_estimated(one.entry, brief)[1] for one in subjects],
         "Rounds" if rounds else _ACTIVATIONS: [_spent(one.entry, "plf") for one in subjects],
         _MESSAGES: [_spent(one.entry, "messages") for one in subjects],
         _BYTES: [_spent(one.entry, "bytes") for one in subjects],
@@ -148,9 +149,11 @@ def run_table(subjects: Sequence[Subject], *, brief: bool = False) -> dict[str, 
     return {head: cells for head, cells in columns.items() if head not in less and {*cells} != {MISSING}}
 
 
-def run_meanings(heads: Collection[str]) -> str:
-    """What these heads of `run_table` mean."""
-    return " ".join(words for head, words in _MEANINGS.items() if head in heads)
+def run_meanings(columns: Mapping[str, Sequence[str]]) -> str:
+    """What the heads and the marks of a `run_table` mean."""
+    said = [words for head, words in _MEANINGS.items() if head in columns]
+    marked = any(cell.endswith(_MARK) for cells in columns.values() for cell in cells)
+    return " ".join([*said, *[f"*: {_GUESSED}; no gradient is learned."] * marked])
 
 
 def _final(entry: AlgorithmResult, brief: bool) -> str:
@@ -160,12 +163,13 @@ def _final(entry: AlgorithmResult, brief: bool) -> str:
     return f"{show(curve.final)} [{show(curve.low[-1])}, {show(curve.high[-1])}]"
 
 
-def _inferred(entry: AlgorithmResult) -> tuple[str, str]:
-    """How many gradients of how many have an estimate, and its median error."""
+def _estimated(entry: AlgorithmResult, brief: bool) -> tuple[str, str]:
+    """How many gradients of how many have an estimate, its median error, and whether that is a guess."""
     found = entry.gradients
     if not isinstance(found, GradientResult):
         return MISSING, MISSING
-    return f"{count(found.estimated)} of {count(found.queries)}", show(found.median)
+    learned = f"{_MARK if brief else f', {_GUESSED}'}" if found.guessed else ""
+    return f"{count(found.estimated)} of {count(found.queries)}", show(found.median) + learned
 
 
 def _spent(entry: AlgorithmResult, cost: str) -> str:

@@ -12,6 +12,7 @@ import pytest
 from netsim.errors import ScenarioError
 from netsim.shown import show_epsilon
 from scenarios.render import comparison as compared
+from scenarios.render import sentences
 from scenarios.render.compared_runs import Run, read_runs
 from scenarios.render.comparison import ABSENT, Comparison
 from scenarios.render.page import several
@@ -60,9 +61,26 @@ def test_a_column_in_which_no_run_has_anything_is_left_out_with_its_meaning(pair
     assert "Error of these" not in several.run_meanings(found)
     assert [one.head for one in epsilon_columns([one.entry for one in subjects])] == ["ε claimed"]
     full = Comparison([run, changed(run, "other")]).subjects
-    assert list(several.run_table(full))[1:4] == ["Replicas", "Gradients inferred", "Error of these"]
+    assert list(several.run_table(full))[1:4] == ["Replicas", "Gradients estimated", "Error of these"]
     assert several.run_meanings(several.run_table(full)).count("Error of these: ") == 1
     assert len(epsilon_columns([one.entry for one in full])) == 3
+
+
+@pytest.mark.parametrize(
+    ("median", "baseline", "guessed"),
+    [(26.1, None, True), (1.0, 2.0, True), (0.5, 0.4, True), (0.5, None, False), (0.5, 0.6, False)],
+)
+def test_estimates_that_are_guesses_are_called_so_as_in_the_report(pair, median, baseline, guessed):
+    (run,) = read_runs([str(pair[0])])
+    parts = {"worst": 99.0, "median": median, "baseline": baseline}
+    runs = [changed(run, "other", **{f"algorithms__1__gradients__{name}": one for name, one in parts.items()})]
+    (one,) = [one for one in Comparison(runs).subjects if one.entry.name == "noisy"]
+    assert sentences.gradients(one.entry.gradients, "eavesdropper")[0].startswith("No gradient learned") == guessed
+    (cell,) = several.run_table([one])["Error of these"]
+    assert cell.endswith(", no better than guessing") == guessed
+    brief = several.run_table([one], brief=True)
+    assert brief["Error of these"][0].endswith(" *") == guessed
+    assert ("*: no better than guessing" in several.run_meanings(brief)) == guessed
 
 
 def test_a_field_that_differs_is_the_only_one_told(pair):
