@@ -249,17 +249,15 @@ def _print(comparison: "Comparison") -> None:
 
 
 def _print_differences(comparison: "Comparison") -> None:
-    from scenarios.files.document import setting
-    from scenarios.render.comparison import ABSENT
+    from scenarios.render.page.several import difference_cells
     from scenarios.results.numbers import MISSING
 
     if comparison.differences:
         line("In what they differ:")
         fields = [Column("field", [escape(one.field) for one in comparison.differences])]
-        for k, run in enumerate(comparison.columns):
-            values = [one.values[k] for one in comparison.differences]
-            cells = [MISSING if value is ABSENT else escape(setting(value)) or '""' for value in values]
-            fields.append(Column(run.label, cells))
+        rows = [difference_cells(one, MISSING) for one in comparison.differences]
+        for run, cells in zip(comparison.columns, zip(*rows, strict=True), strict=True):
+            fields.append(Column(run.label, [escape(cell) or '""' for cell in cells]))
         print_tables(fields[0], [fields[1:]], console)
     else:
         line(f"{comparison.compared.capitalize()} are the same in every field.")

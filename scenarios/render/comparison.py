@@ -26,6 +26,8 @@ _WORDS = ("name", "title", "description", "group", "variants", "grid", "figures"
 """Fields of a scenario that change nothing of a run."""
 ABSENT = cast("Setting", object())
 """The value of a field that a scenario does not have."""
+COMPUTED = " (computed)"
+"""Behind a field that is the same, of which runs made different parameters: an automatic step, a scale for an ε."""
 CONFIDENCE = 0.95
 """Joint confidence of all intervals of ratios; the exact epsilons have their own."""
 QUANTITIES = {"final_error": "final relative error", "gradient_error": "median error of the estimated gradients"}
@@ -225,19 +227,52 @@ def _differences(runs: Sequence[Run]) -> list[ComparisonResult.Difference]:
     trees = [one.model_dump(mode="json", exclude=less) for one in scenarios]
     short = [one.model_dump(mode="json", exclude=less, exclude_defaults=True) for one in scenarios]
     within = list(_differing("", trees, short))
-    own = [{"algorithm" if alone else f"algorithms[{one.get('name')}]": one for one in run.specs} for run in runs]
+    own = [{_path(str(one.get("name")), alone): one for one in run.specs} for run in runs]
     for name in dict.fromkeys(name for one in own for name in one):
-        whose = [(run, there[name]) for run, there in zip(runs, own, strict=True) if name in there]
-        idle = [run.at_default(str(one.get("name"))) for run, one in whose]
-        within += [
-            replace(one, values=tuple(next(values) if name in there else ABSENT for there in own))
-            for one in _differing(name, [one for _, one in whose])
-            if not _of_another_kind(one, name, idle)
-            for values in [iter(one.values)]
-        ]
+        both = zip(runs, own, strict=True)
+        idle = [run.at_default(str(one[name].get("name"))) if name in one else None for run, one in both]
+        within += [one for one in _of_one(name, own) if not _of_another_kind(one, name, idle)]
+    made = [{_path(name, alone): one for name, one in run.computed.items()} for run in runs]
+    within += _computed(made, [one.field for one in within])
     missing = [ComparisonResult.Difference(field=field, values=values) for field, values in kinds.items()]
     versions = [{f"version of {name}": value for name, value in run.results.versions.items()} for run in runs]
     return [*within, *missing, *_differing("", versions)]
+
+
+def _path(name: str, alone: bool) -> str:
+    """The path to an algorithm's fields: one that is `alone` in its run needs no name."""
+    return "algorithm" if alone else f"algorithms[{name}]"
+
+
+def _of_one(path: str, own: Sequence[Mapping[str, Fields]]) -> Iterator[ComparisonResult.Difference]:
+    """The fields of an algorithm that are not the same in all runs that have it."""
+    for one in _differing(path, [there[path] for there in own if path in there]):
+        values = iter(one.values)
+        yield replace(one, values=tuple(next(values) if path in there else ABSENT for there in own))
+
+
+def _computed(made: Sequence[Mapping[str, Fields]], listed: Sequence[str]) -> Iterator[ComparisonResult.Difference]:
+    """Parameters that all have and that differ by more than rounding, though the fields are the same that they were
+    made of: of none of them a field is `listed`."""
+    for path in dict.fromkeys(path for one in made for path in one):
+        every = [one[path].keys() for one in made if path in one]
+        shared = [
+            key for key in every[0] if all(key in keys for keys in every) and not _under(f"{path}.{key}", listed)
+        ]
+        less = [{path: {key: one[path][key] for key in shared}} if path in one else {} for one in made]
+        for one in _of_one(path, less):
+            if not _close([value for value in one.values if value is not ABSENT]):
+                yield replace(one, field=f"{one.field}{COMPUTED}")
+
+
+def _under(path: str, fields: Sequence[str]) -> bool:
+    return any(one == path or one.startswith(f"{path}.") for one in fields)
+
+
+def _close(values: Sequence[Setting]) -> bool:
+    """Whether they are numbers that differ by rounding alone."""
+    numbers = [value for value in values if isinstance(value, int | float)]
+    return len(numbers) == len(values) and all(math.isclose(one, numbers[0], rel_tol=1e-9) for one in numbers)
 
 
 def _differing(
@@ -257,11 +292,13 @@ def _differing(
         yield ComparisonResult.Difference(field=path, values=tuple(cast("Setting", one) for one in values))
 
 
-def _of_another_kind(one: ComparisonResult.Difference, name: str, idle: Sequence[Collection[str]]) -> bool:
-    """Whether some algorithms of this name have no such field, and the others have it at its default."""
+def _of_another_kind(one: ComparisonResult.Difference, name: str, idle: Sequence[Collection[str] | None]) -> bool:
+    """Whether some algorithms of this name have no such field, and the others have it at its default; `idle` are the
+    fields at their defaults, None of a run that has no such algorithm."""
     field = one.field.removeprefix(f"{name}.").partition(".")[0]
-    there = [fields for fields, value in zip(idle, one.values, strict=True) if value is not ABSENT]
-    return len(there) < len(idle) and all(field in fields for fields in there)
+    whose = [(fields, value) for fields, value in zip(idle, one.values, strict=True) if fields is not None]
+    there = [fields for fields, value in whose if value is not ABSENT]
+    return len(there) < len(whose) and all(field in fields for fields in there)
 
 
 def _of_two_kinds(inner: Sequence[Mapping[str, object]]) -> bool:

@@ -316,7 +316,8 @@ class ComparisonResult(Result):
         """A field of the scenario that is not the same in all runs, or in all algorithms of a single run."""
 
         field: str
-        """Dotted path of the field; of your own algorithm also what its class sets, and its code's SHA-256."""
+        """Dotted path of the field; of your own algorithm also what its class sets, and its code's SHA-256. With
+        "(computed)": of a parameter that differs though the field is the same that it was made of."""
         values: tuple[Setting, ...]
         """Its values, one a run, or an algorithm of a single run; null where it has no such field, and of a mapping
         that another lacks what is not at its default."""

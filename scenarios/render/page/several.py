@@ -4,9 +4,10 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 from scenarios.files.document import setting
-from scenarios.render.comparison import ABSENT, QUANTITIES, Comparison, Subject
+from scenarios.render.comparison import ABSENT, COMPUTED, QUANTITIES, Comparison, Subject
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import environment, progress
@@ -81,7 +82,8 @@ def comparison_page(comparison: Comparison) -> str:
             cautions=comparison.cautions,
             verdicts=[(_verdict_cells(one), found) for one, found in zip(subjects, ordered, strict=True)],
             two_kinds=any(re.fullmatch(r"algorithm(s\[.*\])?\.kind", one.field) for one in comparison.differences),
-            differences=[(d.field, [_value(v) for v in d.values]) for d in comparison.differences],
+            differences=[(d.field, list(map(_short, difference_cells(d, "absent")))) for d in comparison.differences],
+            computed=any(d.field.endswith(COMPUTED) for d in comparison.differences),
             most_fields=_FIELDS,
             unrecorded=comparison.unrecorded,
             quantities=list(QUANTITIES.values()),
@@ -116,12 +118,22 @@ def _against(one: ComparisonResult.Against) -> dict[str, object]:
     }
 
 
-def _value(value: object) -> str:
-    text = "absent" if value is ABSENT else setting(value)
+def _short(text: str) -> str:
     return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"
 
 
 # ── cells, for the page and for the terminal ────────────────────────────────────────────────────────────
+def difference_cells(one: ComparisonResult.Difference, absent: str) -> list[str]:
+    """The values of a field that differs; a computed number with as few digits as tell it from the others."""
+    there = [value for value in one.values if value is not ABSENT]
+    if one.field.endswith(COMPUTED) and all(isinstance(value, float) for value in there):
+        numbers = cast("list[float]", there)
+        shown = (dict(zip(numbers, [show(value, n) for value in numbers], strict=True)) for n in range(4, 18))
+        words = next(found for found in shown if len({*found.values()}) == len(found))
+        return [absent if value is ABSENT else words[cast("float", value)] for value in one.values]
+    return [absent if value is ABSENT else setting(value) for value in one.values]
+
+
 def _verdict_cells(one: Subject) -> list[str]:
     """The three epsilons of an algorithm, δ, and the first violating activation; without an audit what is claimed."""
     audit, claimed = one.entry.audit, show_epsilon(findings.claimed(one.entry))

@@ -473,7 +473,7 @@ def test_a_row_of_a_comparison_has_one_number_of_digits(pair):
 def test_variants_of_a_study_are_runs(study):
     comparison = Comparison(read_runs([str(study)]))
     assert len(comparison.runs) == 2
-    assert [d.field for d in comparison.differences] == ["topology.agents"]
+    assert [d.field for d in comparison.differences] == ["topology.agents", "algorithms[plain].step (computed)"]
     assert any("objective" in line for line in comparison.cautions)
 
 
@@ -717,3 +717,33 @@ def test_gradients_that_are_recovered_have_no_ratio(pair, errors, words):
         for label, error in zip(("one", "two"), errors, strict=True)
     ]
     assert Comparison(runs).against[0].why["gradient_error"] == words
+
+
+def resolved(run, label, **parameters):
+    """The run with these parameters of its noisy descent in its manifest."""
+    known = run.resolved["noisy"] | {"name": "noisy"} | parameters
+    return replace(run, label=label, resolved=run.resolved | {"noisy": known})
+
+
+@pytest.mark.parametrize(
+    ("values", "cells"),
+    [
+        ((0.2153359, 0.2273859), ["0.2153", "0.2274"]), ((0.1, 0.1 + 1e-15), None),
+        ((0.1000001, 0.1), ["0.1000001", "0.1"]), (({"kind": "constant", "value": 1.5}, 2.5), ["1.5", "2.5"]),
+        ((None, 0.1), ["null", "0.1"]),
+    ],
+)  # fmt: skip
+def test_parameters_that_runs_made_of_the_same_fields_are_listed(pair, values, cells):
+    (run,) = read_runs([str(pair[0])])
+    both = [resolved(run, label, step=value) for label, value in zip(("one", "two"), values, strict=True)]
+    found = Comparison([*both, replace(run, label="without", slugs=("plain",))])
+    listed = [one for one in found.differences if one.field != "algorithms[noisy]"]
+    assert [one.field for one in listed] == ["algorithms[noisy].step (computed)"] * (cells is not None)
+    for one in listed:
+        assert several.difference_cells(one, "absent") == [*cells, "absent"]
+    assert ("Computed: parameters" in comparison_page(found)) == (cells is not None)
+
+
+def test_a_parameter_whose_field_differs_is_not_listed_twice(pair):
+    fields = [one.field for one in Comparison(read_runs([str(folder) for folder in pair])).differences]
+    assert fields == ["algorithms[noisy].scale"]
