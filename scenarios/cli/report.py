@@ -268,6 +268,7 @@ def _print_differences(comparison: "Comparison") -> None:
 
 def _print_numbers(comparison: "Comparison") -> None:
     from scenarios.render.page.several import run_meanings, run_table
+    from scenarios.render.sentences import elsewhere
     from scenarios.render.verdicts import coloured, epsilon_columns, print_meanings
     from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import MISSING, show
@@ -283,17 +284,19 @@ def _print_numbers(comparison: "Comparison") -> None:
     print_tables(names, (columns, costs), console)
     print_meanings(columns)
     line(run_meanings(found), style="dim")
+    for one in comparison.subjects:
+        if said := elsewhere(one.entry):
+            line(f"{one.label}: {said.removeprefix('It is ')}")
     console.print()
 
 
 def _print_ratios(comparison: "Comparison") -> None:
-    from scenarios.render.comparison import QUANTITIES
     from scenarios.render.page.several import against_words
 
     for one in comparison.against:
         console.print(f"[bold]{escape(one.other)}[/] against {escape(one.base)}:", highlight=False)
         compared = against_words(one)
-        for name, words in QUANTITIES.items():
+        for name, words in comparison.quantities.items():
             found = getattr(one, name)
             how = (
                 ""

@@ -36,6 +36,8 @@ _KINDS = ("name", "kind")
 """Fields that say which fields a mapping has."""
 _NOTHING = {"final_error": "0 but for rounding", "gradient_error": "recovered"}
 """What an error is of which a ratio tells nothing."""
+NOTHING_ESTIMATED = "nothing was estimated"
+"""Why two algorithms have no ratio of gradient errors at all."""
 _OPTIMA = "errors are relative to different optima"
 _DIGITS = 8
 """Of a SHA-256 of code, to distinguish it from another."""
@@ -128,6 +130,12 @@ class Comparison:
         """The second algorithm of each pair against the first."""
         level = 1 - (1 - CONFIDENCE) / max(1, len(self._pairs) * len(QUANTITIES))
         return [_against(base, other, level) for base, other in self._pairs]
+
+    @cached_property
+    def quantities(self) -> dict[str, str]:
+        """Those of the quantities that some algorithm has."""
+        some = {name for one in self.against for name in QUANTITIES if one.why.get(name) != NOTHING_ESTIMATED}
+        return {name: words for name, words in QUANTITIES.items() if name in some}
 
     @cached_property
     def ratios(self) -> list[Ratio]:
@@ -570,7 +578,9 @@ def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | st
             one.gradients.by_replica if isinstance(one.gradients, GradientResult) else () for one in entries
         )
     if not first or not second:
-        return "nothing was estimated" if name == "gradient_error" else "nothing was run"
+        nothing = NOTHING_ESTIMATED if name == "gradient_error" else "nothing was run"
+        whose = other.label if first else base.label
+        return f"{nothing} of {whose}" if first or second else nothing
     if (base.run.posed, base.run.split) != (other.run.posed, other.run.split) and not redrawn(base.run, other.run):
         return "not the same objective"
     # replica r of both draws from streams of one seed, so that they belong together

@@ -2,16 +2,19 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from markupsafe import Markup, escape
+
 from scenarios.files.document import setting
+from scenarios.render.compared_runs import Run
 from scenarios.render.comparison import ABSENT, COMPUTED, QUANTITIES, Comparison, Subject
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
-from scenarios.render.page.report import environment, progress
-from scenarios.render.sentences import Finding, headline, meanings, terms
+from scenarios.render.page.report import environment, progress, summaries
+from scenarios.render.sentences import ELSEWHERE, Finding, headline, meanings, terms, word
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
@@ -24,6 +27,7 @@ _LETTERS = 300
 _FIELDS = 12
 """Fields that differ beyond which their table is closed."""
 _EXACT = "epsilon_exact"
+_VERDICT_HEADS = ("ε claimed", "ε exact", "ε audited", "δ", "First violation: round or activation")
 _SAME, _FEW, _CERTAIN = "the same in every replica", " (too few replicas)", " (no noise in it)"
 _MOST_DIGITS = 6
 """Of a ratio near 1."""
@@ -72,7 +76,7 @@ def comparison_page(comparison: Comparison) -> str:
             first="differences",
             series=len(shown),
             runs=runs,
-            columns=[one.label for one in comparison.columns],
+            columns=[(one.label, _whole(one.label)) for one in comparison.columns],
             compared=comparison.compared,
             again=shlex.join(["netsim", "compare", *places]),
             commands=[(run.label, run.results.command) for run in runs],
@@ -80,42 +84,51 @@ def comparison_page(comparison: Comparison) -> str:
             epsilons=epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered)),
             meanings=meanings(ordered),
             cautions=comparison.cautions,
-            verdicts=[(_verdict_cells(one), found) for one, found in zip(subjects, ordered, strict=True)],
+            verdicts=list(zip(map(_named, subjects), ordered, strict=True)),
+            epsilon_heads=list(heads := _verdict_columns(subjects)),
+            epsilon_cells=list(zip(*heads.values(), strict=True)) or [()] * len(subjects),
             two_kinds=any(re.fullmatch(r"algorithm(s\[.*\])?\.kind", one.field) for one in comparison.differences),
             differences=[(d.field, list(map(_short, difference_cells(d, "absent")))) for d in comparison.differences],
             computed=any(d.field.endswith(COMPUTED) for d in comparison.differences),
             most_fields=_FIELDS,
             unrecorded=comparison.unrecorded,
-            quantities=list(QUANTITIES.values()),
-            against=[_against(one) for one in comparison.against],
+            quantities=list(comparison.quantities.values()),
+            against=(rows := [_against(one, comparison.quantities) for one in comparison.against]),
+            paired=any(row["replicas"] != MISSING for row in rows),
+            exact=any(row["exact"] != MISSING for row in rows),
             certainty=comparison.certainty,
             intervals=any(one.has_interval and not one.certain for one in comparison.ratios),
             curves_title="The runs and the attacks",
             run_title="How they end, and what they cost",
             run_columns=(columns := run_table(subjects)),
-            run_names=[one.label for one in subjects],
+            run_names=[_whole(one.label) for one in subjects],
             run_meanings=run_meanings(columns),
-            summaries={},
+            summaries=summaries(ordered) | {"repeat": _seeds(runs)},
             version=" and ".join(dict.fromkeys(run.results.versions.get("netsim-lab", "") for run in runs)),
             **progress(shown, "eavesdropper"),
         )
     )
 
 
-def _against(one: ComparisonResult.Against) -> dict[str, object]:
+def _against(one: ComparisonResult.Against, quantities: Collection[str] = tuple(QUANTITIES)) -> dict[str, object]:
     """One algorithm against its base: cells, each with whether it differs with confidence."""
     words = against_words(one)
-    ratios: dict[str, Ratio | None] = {name: getattr(one, name) for name in QUANTITIES}
+    ratios: dict[str, Ratio | None] = {name: getattr(one, name) for name in quantities}
     found = [r for r in ratios.values() if r is not None]
     found = [r for r in found if not r.certain]
     paired = "paired, replica by replica" if any(r.paired for r in found) else "not paired" if found else MISSING
     return {
-        "other": one.other,
-        "base": one.base,
+        "other": _whole(one.other),
+        "base": _whole(one.base),
         "cells": [(words[name], r and _apart(r)) for name, r in ratios.items()],
         "replicas": paired,
         "exact": words[_EXACT],
     }
+
+
+def _seeds(runs: Sequence[Run]) -> str:
+    seeds = list(dict.fromkeys(str(run.results.seed) for run in runs))
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}"
 
 
 def _short(text: str) -> str:
@@ -132,6 +145,25 @@ def difference_cells(one: ComparisonResult.Difference, absent: str) -> list[str]
         words = next(found for found in shown if len({*found.values()}) == len(found))
         return [absent if value is ABSENT else words[cast("float", value)] for value in one.values]
     return [absent if value is ABSENT else setting(value) for value in one.values]
+
+
+def _named(one: Subject) -> tuple[Markup, str]:
+    """The label of an algorithm, and from where its claim does not hold that holds at the door."""
+    return _whole(one.label), "; ".join(findings.refuted_from(one.entry)) * (word(one.entry) == ELSEWHERE)
+
+
+def _whole(label: str) -> Markup:
+    """A label whose words are not broken at their hyphens where they fit a line."""
+    words = (f'<b class="whole">{escape(one)}</b>' if "-" in one else escape(one) for one in label.split(" "))
+    return Markup(" ".join(words))
+
+
+def _verdict_columns(subjects: Sequence[Subject]) -> dict[str, list[str]]:
+    """The epsilons, δ and the first violation: the cells of each column, by its head, without those that no algorithm
+    has anything in."""
+    rows = list(map(_verdict_cells, subjects))
+    columns = dict(zip(_VERDICT_HEADS, map(list, zip(*rows, strict=True)), strict=True))
+    return {head: cells for head, cells in columns.items() if {*cells} != {MISSING}}
 
 
 def _verdict_cells(one: Subject) -> list[str]:

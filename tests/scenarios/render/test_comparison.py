@@ -21,6 +21,7 @@ from scenarios.render.ratios import ratio, replicas_needed
 from scenarios.render.verdicts import epsilon_columns
 from scenarios.results.base import as_json
 from scenarios.results.tree import dumps, loads
+from scenarios.results.views import ViewPrices
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.command import cli
@@ -60,6 +61,13 @@ def test_a_column_in_which_no_run_has_anything_is_left_out_with_its_meaning(pair
     assert list(found) == ["Final error", "Most activations", "Messages", "Bytes on the air"]
     assert "Error of these" not in several.run_meanings(found)
     assert [one.head for one in epsilon_columns([one.entry for one in subjects])] == ["ε claimed"]
+    text = comparison_page(Comparison([changed(run, "scale-0.1", **bare), changed(run, "scale-0.2", **bare)]))
+    heads = dict(
+        re.findall(r'aria-label="(Verdicts|Ratios with intervals)".*?<thead><tr>(.*?)</tr>', text, re.DOTALL)
+    )
+    assert re.sub("(<[^>]*>)+", "|", heads["Verdicts"]) == "|Algorithm|Verdict|ε claimed|"
+    assert re.sub("(<[^>]*>)+", "|", heads["Ratios with intervals"]) == "|Algorithm|Final relative error|Replicas|"
+    assert 'noisy · <b class="whole">scale-0.2</b><span>against noisy · <b class="whole">scale-0.1</b>' in text
     full = Comparison([run, changed(run, "other")]).subjects
     assert list(several.run_table(full))[1:4] == ["Replicas", "Gradients estimated", "Error of these"]
     assert several.run_meanings(several.run_table(full)).count("Error of these: ") == 1
@@ -384,7 +392,46 @@ def test_errors_that_are_no_numbers_have_no_ratio(pair):
     older = changed(run, "older", algorithms__0__convergence__finals=[])
     found = {one.other: one.why for one in Comparison([run, other, older]).against}
     assert found["noisy · other"]["final_error"] == "an error is no number"
-    assert found["plain · older"]["final_error"] == "nothing was run"
+    assert found["plain · older"]["final_error"] == "nothing was run of plain · older"
+    bare = changed(run, "bare", **{f"algorithms__{k}__gradients": None for k in (0, 1)})
+    for runs, words in (
+        ([bare, run], "nothing was estimated of noisy · bare"),
+        ([run, bare], "nothing was estimated of noisy · bare"),
+        ([bare, replace(bare, label="again")], "nothing was estimated"),
+    ):
+        assert Comparison(runs).against[1].why["gradient_error"] == words
+
+
+def test_from_where_a_claim_is_refuted_stands_in_the_table_of_verdicts(pair, tmp_path, monkeypatch):
+    lower, claimed = ((math.nan, 0.7), (0.1, math.nan)), ((math.nan, 0.009), (0.2, math.nan))
+    pairs = ViewPrices.PairPrices(
+        lower=lower, upper=lower, hops=((0, 1), (1, 0)), claimed=claimed, verdict="refuted", refuted=((0, 1),),
+        witness=None,
+    )  # fmt: skip
+    prices = ViewPrices(
+        agent=0, pair="one", delta=1e-5, adjacency="any", gradient_change=1.0, conditions=(), unbounded=None,
+        views=(), coalition=None, pairs=pairs,
+    )  # fmt: skip
+    folder = shutil.copytree(pair[0], tmp_path / "run")
+    (run,) = read_runs([str(folder)])
+    noisy = replace(run.results.algorithms[1], prices=prices)
+    (folder / "results.json").write_text(dumps(replace(run.results, algorithms=(run.results.algorithms[0], noisy))))
+    monkeypatch.chdir(tmp_path)
+    said = " ".join(cli("compare", str(folder), ends=0).stdout.split())
+    assert " noisy: refuted for 1 pairs of agents: agent 1 learns ε = 0.7" in said
+    assert (
+        '<th scope="row">noisy<span>refuted for 1 pairs of agents</span></th><td class="text short" data'
+        in Path("comparison.html").read_text()
+    )
+
+
+def test_closed_sections_say_what_is_in_them(pair):
+    run = read_runs([str(pair[0])])[0]
+    text = comparison_page(Comparison([run, changed(run, "other", seed=6)]))
+    closed = dict(re.findall(r'<h2 id="(\w+)-title">[^<]*</h2><span>([^<]+)</span></summary>', text))
+    assert closed.keys() == {"curves", "progress", "repeat"}
+    assert closed["curves"].startswith("plain · calm: final relative error ")
+    assert closed["repeat"] == "seeds 5, 6"
 
 
 @pytest.mark.parametrize("paired", [True, False])
