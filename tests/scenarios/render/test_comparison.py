@@ -794,3 +794,15 @@ def test_parameters_that_runs_made_of_the_same_fields_are_listed(pair, values, c
 def test_a_parameter_whose_field_differs_is_not_listed_twice(pair):
     fields = [one.field for one in Comparison(read_runs([str(folder) for folder in pair])).differences]
     assert fields == ["algorithms[noisy].scale"]
+
+
+@pytest.mark.browser
+def test_a_field_of_a_name_with_a_hyphen_is_one_line(chromium, pair, tmp_path):
+    (run,) = read_runs([str(pair[0])])
+    names = {"algorithms__1__name": "DP-x, as sent", "scenario__algorithms__1__name": "DP-x, as sent"}
+    runs = [changed(run, f"scale {k}", scenario__algorithms__1__scale=k, **names) for k in (0.2, 0.4)]
+    (tmp_path / "page.html").write_text(comparison_page(Comparison(runs)), encoding="utf-8")
+    with chromium.open(tmp_path / "page.html", width=1280) as one:
+        there = "document.querySelector('#differences tbody th')"
+        assert one.evaluate(f"{there}.innerText") == "algorithms[DP-x, as sent].scale"
+        assert one.evaluate(f"getComputedStyle({there}.querySelector('code > span')).display") == "inline-block"
