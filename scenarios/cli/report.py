@@ -237,35 +237,30 @@ def _compare(
 
 def _print(comparison: "Comparison") -> None:
     """What differs in what was asked, what cannot be compared, and then what came of it."""
-    several = len(comparison.runs) > 1
-    if several:
-        _print_differences(comparison)
+    _print_differences(comparison)
     if comparison.cautions:
         line("Not all of this can be compared:", style="yellow")
     for caution in comparison.cautions:
         line(f"- {caution}", style="yellow")
-    if several or comparison.cautions:
-        console.print()
-        line("What came of it:")
+    console.print()
+    line("What came of it:")
     _print_numbers(comparison)
     _print_ratios(comparison)
 
 
 def _print_differences(comparison: "Comparison") -> None:
-    from scenarios.files.document import setting
-    from scenarios.render.comparison import ABSENT
+    from scenarios.render.page.several import difference_cells
     from scenarios.results.numbers import MISSING
 
     if comparison.differences:
         line("In what they differ:")
         fields = [Column("field", [escape(one.field) for one in comparison.differences])]
-        for k, run in enumerate(comparison.runs):
-            values = [one.values[k] for one in comparison.differences]
-            cells = [MISSING if value is ABSENT else escape(setting(value)) or '""' for value in values]
-            fields.append(Column(run.label, cells))
+        rows = [difference_cells(one, MISSING) for one in comparison.differences]
+        for run, cells in zip(comparison.columns, zip(*rows, strict=True), strict=True):
+            fields.append(Column(run.label, [escape(cell) or '""' for cell in cells]))
         print_tables(fields[0], [fields[1:]], console)
     else:
-        line("The scenarios are the same in every field.")
+        line(f"{comparison.compared.capitalize()} are the same in every field.")
     if comparison.unrecorded:
         whose = ", ".join(comparison.unrecorded)
         line(f"Not recorded of {whose}: the parameters of the class, and the code.", style="yellow")
@@ -273,6 +268,7 @@ def _print_differences(comparison: "Comparison") -> None:
 
 def _print_numbers(comparison: "Comparison") -> None:
     from scenarios.render.page.several import run_meanings, run_table
+    from scenarios.render.sentences import elsewhere
     from scenarios.render.verdicts import coloured, epsilon_columns, print_meanings
     from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import MISSING, show
@@ -288,17 +284,19 @@ def _print_numbers(comparison: "Comparison") -> None:
     print_tables(names, (columns, costs), console)
     print_meanings(columns)
     line(run_meanings(found), style="dim")
+    for one in comparison.subjects:
+        if said := elsewhere(one.entry):
+            line(f"{one.label}: {said.removeprefix('It is ')}")
     console.print()
 
 
 def _print_ratios(comparison: "Comparison") -> None:
-    from scenarios.render.comparison import QUANTITIES
     from scenarios.render.page.several import against_words
 
     for one in comparison.against:
         console.print(f"[bold]{escape(one.other)}[/] against {escape(one.base)}:", highlight=False)
         compared = against_words(one)
-        for name, words in QUANTITIES.items():
+        for name, words in comparison.quantities.items():
             found = getattr(one, name)
             how = (
                 ""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 from netsim.errors import ScenarioError
 from scenarios.files.folders import RESULTS
@@ -16,6 +17,8 @@ Fields = Mapping[str, Setting]
 """A part of a scenario, as its file has it."""
 _OWN = "python"
 """The kind of an algorithm that does not come with netsim."""
+_IDENTITY = ("name", "algorithm", "file", "sha256")
+"""What a manifest says of an algorithm beside its parameters."""
 _POSED = ("kind", "data", "part", "agents", "dimension", "records")
 """Facts of an objective that no seed draws."""
 _DRAWN = ("records_per_agent", "smoothness", "strong_convexity")
@@ -49,12 +52,23 @@ class Run:
         for one in every:
             spec: dict[str, Setting] = one.model_dump(mode="json")
             if one.name in names and spec.get("kind") == _OWN and (known := self.resolved.get(one.name)) is not None:
-                parameters = {k: v for k, v in known.items() if k not in ("name", "algorithm", "file", "sha256")}
+                parameters = {k: v for k, v in known.items() if k not in _IDENTITY}
                 place = str(spec.get("path")).removesuffix(f":{known.get('algorithm')}")
                 spec |= {"path": f"{place}:{known.get('algorithm')}", "parameters": parameters}
                 spec["code (SHA-256)"] = str(known.get("sha256"))[:12]
             specs += [spec] if one.name in names else []
         return specs
+
+    @property
+    def computed(self) -> dict[str, Fields]:
+        """Parameters of the compared algorithms that were made of the fields, by name: a schedule that is constant is
+        its value. Those of own code are among its `specs`."""
+        names = {str(one.get("name")) for one in self.specs if one.get("kind") != _OWN}
+        return {
+            name: {key: _constant(value) for key, value in known.items() if key not in _IDENTITY}
+            for name, known in self.resolved.items()
+            if name in names
+        }
 
     def at_default(self, name: str) -> set[str]:
         """Fields of an algorithm in the scenario that are what they are where its file does not say them."""
@@ -84,6 +98,13 @@ class Run:
         """Algorithms of somebody's own that were begun, whose parameters and code no manifest has."""
         own = {str(one["name"]) for one in self.specs if one.get("kind") == _OWN}
         return [entry.name for entry in self.entries if entry.name in own - self.resolved.keys()]
+
+
+def _constant(value: Setting) -> Setting:
+    """The value of a schedule that is constant; anything else as it is."""
+    if isinstance(value, dict) and value.keys() == {"kind", "value"} and value["kind"] == "constant":
+        return cast("Setting", value["value"])
+    return value
 
 
 def redrawn(one: Run, other: Run) -> bool:

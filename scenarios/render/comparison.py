@@ -8,32 +8,28 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import compress
-from typing import cast
 
 from attacks.audit.verdict import exceeds
-from scenarios.render.compared_runs import Fields, Run, redrawn
-from scenarios.render.ratios import no_ratio, ratio, replicas_needed
+from scenarios.render.compared_runs import Run, redrawn
+from scenarios.render.differing import ABSENT, differences
+from scenarios.render.ratios import Missing, no_ratio, ratio, replicas_needed, rounding
 from scenarios.render.sentences import word
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult, EpsilonExact
-from scenarios.results.base import Setting, taken
+from scenarios.results.base import taken
 from scenarios.results.findings import ComparedAlgorithm, ComparisonResult, Ratio, Side
 from scenarios.results.numbers import plural, show
 from scenarios.results.tree import AlgorithmResult
 
-_WORDS = ("name", "title", "description", "group", "variants", "grid", "figures", "reproduces")
-"""Fields of a scenario that change nothing of a run."""
-ABSENT = cast("Setting", object())
-"""The value of a field that a scenario does not have."""
 CONFIDENCE = 0.95
 """Joint confidence of all intervals of ratios; the exact epsilons have their own."""
-QUANTITIES = {"final_error": "final relative error", "gradient_error": "median error of the inferred gradients"}
+QUANTITIES = {"final_error": "final relative error", "gradient_error": "median error of the estimated gradients"}
 """Numbers known of every replica, which have intervals."""
-_KINDS = ("name", "kind")
-"""Fields that say which fields a mapping has."""
-ROUNDING = {"final_error": 1e-10, "gradient_error": findings.EXACT_GRADIENT}
-"""Errors that are 0 but for rounding, and the residual of the optimum: a ratio of two, or to one, tells nothing."""
+_NOTHING = {"final_error": "0 but for rounding", "gradient_error": "recovered"}
+"""What an error is of which a ratio tells nothing."""
+NOTHING_ESTIMATED = "nothing was estimated"
+"""Why two algorithms have no ratio of gradient errors at all."""
 _OPTIMA = "errors are relative to different optima"
 _DIGITS = 8
 """Of a SHA-256 of code, to distinguish it from another."""
@@ -78,9 +74,22 @@ class Comparison:
         return [Subject(f"{entry.name} · {run.label}", run, entry) for run, entry in pairs]
 
     @cached_property
+    def columns(self) -> list[Run]:
+        """What differs in fields: the runs, or the algorithms of a single run, each as a run of its own."""
+        if len(self.runs) > 1:
+            return list(self.runs)
+        return [replace(one.run, label=one.label, slugs=(one.entry.slug,)) for one in self.subjects]
+
+    @cached_property
     def differences(self) -> list[ComparisonResult.Difference]:
-        """The fields in which the scenarios differ, and their values (`ABSENT`: not there)."""
-        return _differences(self.runs)
+        """The fields in which the `columns` differ, and their values (`ABSENT`: not there)."""
+        named = len(self.runs) == 1  # by its name each column goes
+        return [one for one in differences(self.columns) if not (named and one.field == "algorithm.name")]
+
+    @property
+    def compared(self) -> str:
+        """The word for what has these fields."""
+        return "the scenarios" if len(self.runs) > 1 else "the algorithms"
 
     @cached_property
     def unrecorded(self) -> list[str]:
@@ -113,6 +122,12 @@ class Comparison:
         """The second algorithm of each pair against the first."""
         level = 1 - (1 - CONFIDENCE) / max(1, len(self._pairs) * len(QUANTITIES))
         return [_against(base, other, level) for base, other in self._pairs]
+
+    @cached_property
+    def quantities(self) -> dict[str, str]:
+        """Those of the quantities that some algorithm has."""
+        some = {name for one in self.against for name in QUANTITIES if one.why.get(name) != NOTHING_ESTIMATED}
+        return {name: words for name, words in QUANTITIES.items() if name in some}
 
     @cached_property
     def ratios(self) -> list[Ratio]:
@@ -162,7 +177,7 @@ class Comparison:
 
 def _algorithm(subject: Subject) -> ComparedAlgorithm:
     entry = subject.entry
-    audit = entry.audit if isinstance(entry.audit, AuditResult) else None
+    audit = _audit(subject)
     found = entry.gradients if isinstance(entry.gradients, GradientResult) else None
     curve, claim = entry.convergence, audit and audit.claim
     spent = asdict(entry.measures.costs) if entry.measures else {}
@@ -191,111 +206,20 @@ def _algorithm(subject: Subject) -> ComparedAlgorithm:
     )
 
 
-# ── fields that differ ──────────────────────────────────────────────────────────────────────────────────
-def _differences(runs: Sequence[Run]) -> list[ComparisonResult.Difference]:
-    """The fields in which the scenarios differ, in the order of the scenario, and then the versions that differ.
-
-    Algorithms are matched by name; where every run has one alone, these are matched whatever they are called. One
-    that some runs do not have is a field by itself, its value its kind: its fields are compared among those that do.
-    Of an algorithm of somebody's own the fields of its class are compared, defaults and all, and its code; one of
-    another kind, which has not such a field, differs in the kind, and in what is not at its default. A list of
-    plain values is one value; a mapping that another run lacks is one as its file may have it, without defaults.
-    """
-    alone = all(len(run.specs) == 1 for run in runs)
-    there = [{str(one.get("name")): one.get("kind") for one in run.specs} for run in runs]
-    kinds = {
-        f"algorithms[{name}]": tuple(one.get(name, ABSENT) for one in there)
-        for name in dict.fromkeys(name for one in there for name in one)
-        if not alone and any(name not in one for one in there)
-    }
-    scenarios, less = [run.results.scenario for run in runs], {*_WORDS, "algorithms"}
-    trees = [one.model_dump(mode="json", exclude=less) for one in scenarios]
-    short = [one.model_dump(mode="json", exclude=less, exclude_defaults=True) for one in scenarios]
-    within = list(_differing("", trees, short))
-    own = [{"algorithm" if alone else f"algorithms[{one.get('name')}]": one for one in run.specs} for run in runs]
-    for name in dict.fromkeys(name for one in own for name in one):
-        whose = [(run, there[name]) for run, there in zip(runs, own, strict=True) if name in there]
-        idle = [run.at_default(str(one.get("name"))) for run, one in whose]
-        within += [
-            replace(one, values=tuple(next(values) if name in there else ABSENT for there in own))
-            for one in _differing(name, [one for _, one in whose])
-            if not _of_another_kind(one, name, idle)
-            for values in [iter(one.values)]
-        ]
-    missing = [ComparisonResult.Difference(field=field, values=values) for field, values in kinds.items()]
-    versions = [{f"version of {name}": value for name, value in run.results.versions.items()} for run in runs]
-    return [*within, *missing, *_differing("", versions)]
-
-
-def _differing(
-    path: str, nodes: Sequence[object], short: Sequence[object] = ()
-) -> Iterator[ComparisonResult.Difference]:
-    """The fields below a path whose values are not the same in all trees: those within a mapping where every tree
-    has one there, else the mapping as one value. With trees that are `short` of their defaults, mappings of two kinds
-    that have other fields are one value, too, and one value has no defaults. An entry of a list goes by its name, if
-    it has one, or its place."""
-    inner, without = [_inner(one) for one in nodes], [_inner(one) for one in short]
-    if all(inner) and not (short and _of_two_kinds(inner)):
-        for key in dict.fromkeys(key for one in inner for key in one):
-            below = [[one.get(key, ABSENT) for one in trees] for trees in (inner, without)]
-            yield from _differing(f"{path}{key}".removeprefix("."), *below)
-    elif any(not _same(value, nodes[0]) for value in nodes):
-        values = [_brief(one, less) for one, less in zip(nodes, short or nodes, strict=True)]
-        yield ComparisonResult.Difference(field=path, values=tuple(cast("Setting", one) for one in values))
-
-
-def _of_another_kind(one: ComparisonResult.Difference, name: str, idle: Sequence[Collection[str]]) -> bool:
-    """Whether some algorithms of this name have no such field, and the others have it at its default."""
-    field = one.field.removeprefix(f"{name}.").partition(".")[0]
-    there = [fields for fields, value in zip(idle, one.values, strict=True) if value is not ABSENT]
-    return len(there) < len(idle) and all(field in fields for fields in there)
-
-
-def _of_two_kinds(inner: Sequence[Mapping[str, object]]) -> bool:
-    """Whether mappings are of two kinds, which have other fields."""
-    kinds = {str([one.get(f".{key}") for key in _KINDS]) for one in inner}
-    return len(kinds) > 1 and len({frozenset(one) for one in inner}) > 1
-
-
-def _brief(node: object, short: object) -> object:
-    """A mapping with its kind and what is not at its default; with all where everything is."""
-    if isinstance(node, Mapping):
-        fields, kept = cast("Fields", node), cast("Fields", short if isinstance(short, Mapping) else {})
-        first = {key: fields[key] for key in _KINDS if key in fields}
-        return first | {key: kept[key] for key in fields if key in kept and key not in first} or fields
-    return node
-
-
-def _inner(node: object) -> dict[str, object]:
-    """The entries of a mapping, or of a list of mappings, by how a path goes on to each."""
-    if isinstance(node, Mapping):
-        return {f".{key}": one for key, one in cast("Fields", node).items()}
-    entries = cast("list[object]", node) if isinstance(node, list) else []
-    if not any(isinstance(one, Mapping) for one in entries):
-        return {}
-    names = [cast("Fields", one).get("name") if isinstance(one, Mapping) else None for one in entries]
-    return {f"[{k if name is None else name}]": one for k, (name, one) in enumerate(zip(names, entries, strict=True))}
-
-
-def _same(a: object, b: object) -> bool:
-    """Equal, and of one kind: 1 and true are two values."""
-    return a == b and isinstance(a, bool) == isinstance(b, bool)
-
-
 # ── cautions ────────────────────────────────────────────────────────────────────────────────────────────
 def _cautions(
     runs: Sequence[Run], subjects: Sequence[Subject], pairs: Sequence[tuple[Subject, Subject]]
 ) -> list[str]:
-    judged = [(one.label, audit) for one in subjects if isinstance(audit := one.entry.audit, AuditResult)]
+    judged = [(one.label, audit) for one in subjects if (audit := _audit(one)) is not None]
     whose = {one.label: one.run.label for one in subjects}
     paired = {one.label for pair in pairs for one in pair}
     costed = [(one.label, one.entry.measures) for one in subjects if one.entry.measures is not None]
     versions = [(run.label, run.results.versions.get("netsim-lab", "")) for run in runs]
     changed = "change of the gradient between the worlds"
 
-    def differ(what: str, why: str, get: Callable[[AuditResult], str | None]) -> str:
-        """A sentence of the algorithms that are compared, and of those that are not the same to their base; of all
-        where one has no base, unless every run has the same: they share an axis."""
+    def differ(what: str, why: str, get: Callable[[AuditResult], str | None], *, axis: bool = True) -> str:
+        """A sentence of the algorithms that are not the same to their base; of an `axis` that all share also of all
+        algorithms where one has no base, unless every run has the same."""
         values = {label: get(audit) for label, audit in judged}
         of_runs = {frozenset(values[label] for label in values if whose[label] == run) for run in whose.values()}
         alike = len(runs) > 1 and len(of_runs - {frozenset()}) == 1
@@ -305,7 +229,8 @@ def _cautions(
             if all(values.get(one.label) for one in pair) and len({values[one.label] for one in pair}) > 1
             for one in pair
         }
-        return _several(what, why, values.items(), apart if alike or values.keys() <= paired else None)
+        whole = axis and not (alike or values.keys() <= paired)
+        return _several(what, why, values.items(), None if whole else apart)
 
     each = [{entry.convergence.unit for entry in run.entries if entry.convergence} for run in runs]
     usual = len(each) > 1 and all(units == each[0] for units in each)  # the same units in every run are no news
@@ -320,12 +245,10 @@ def _cautions(
                  ((label, own.measure.replace("_", " ")) for label, own in costed if own.to_accuracy)),
         _several("unit of time", "curves by rounds and by activations share an axis", units),
         differ("number of transcripts of each world", "what a game can prove at most grows with them",
-               lambda a: f"{a.trials:,}"),
+               lambda a: f"{a.trials:,}", axis=False),
         differ("confidence of the audit", "the surer, the wider is an interval of the same evidence",
-               lambda a: show(a.confidence)),
-        differ("audited agent", "each has its own data, and says other things",
-               lambda a: str(a.loss_breakdown.agent))
-        or differ("audited pair", "an exact ε is that of its pair", lambda a: _SEARCHED.sub("", a.pair)),
+               lambda a: show(a.confidence), axis=False),
+        *_other_pairs(pairs),
         *_own_code(runs),
         _several("version of netsim", "the same scenario may give other numbers", versions),
     ]  # fmt: skip
@@ -339,6 +262,24 @@ def _cautions(
             found.append(f"{label} was audited {times} before: its numbers are of the last audit{sure}.")
     found += [f"{one.label}: {one.entry.outside_model}." for one in subjects if one.entry.outside_model]
     return [line for line in found if line]
+
+
+def _other_pairs(pairs: Sequence[tuple[Subject, Subject]]) -> Iterator[str]:
+    """A sentence for each base, of it and of those whose exact ε is not compared with its own: they were audited at
+    another agent, or with another pair of data sets."""
+    terms = {
+        "audited agent": "each has its own data, and says other things",
+        "audited pair": "an exact ε is that of its pair",
+    }
+    for label in dict.fromkeys(base.label for base, _ in pairs):
+        apart = [other for base, other in pairs if base.label == label and _withheld(base, other) & terms.keys()]
+        base = next(base for base, _ in pairs if base.label == label)
+        audits = [(one.label, audit) for one in (base, *apart) if (audit := _audit(one)) is not None]
+        said = (
+            _several(what, why, [(name, str(_TERMS[what](one))) for name, one in audits])
+            for what, why in terms.items()
+        )
+        yield next(filter(None, said), "")
 
 
 def _alone(whose: Mapping[str, str], paired: Collection[str]) -> str:
@@ -373,7 +314,7 @@ def _objectives(runs: Sequence[Run]) -> list[str]:
         ": ".join(filter(None, (_labels(alike), ", ".join(compress(own, apart)))))
         for alike, own in zip(posed.values(), facts, strict=True)
     ]
-    fields = [one.field for one in _differences(runs) if one.field.startswith("problem")]
+    fields = [one.field for one in differences(runs) if one.field.startswith("problem")]
     by = f", by {', '.join(fields)}" if fields and not any(apart) else ""
     said = "; ".join(listed) + by
     other = [f"Not the same objective ({said}): {_OPTIMA}."] if len(posed) > 1 else []
@@ -454,19 +395,32 @@ def _against(base: Subject, other: Subject, level: float) -> ComparisonResult.Ag
     found = {name: _ratio(name, base, other, level) for name in QUANTITIES}
     why = {name: one for name, one in found.items() if isinstance(one, str)}
     ratios = {name: one if isinstance(one, Ratio) else None for name, one in found.items()}
-    first, second = base.entry.audit, other.entry.audit
+    first, second = _audit(base), _audit(other)
     side: Side | None = None
     confidence: float | None = None
-    if isinstance(first, AuditResult) and isinstance(second, AuditResult):
+    if first is not None and second is not None:
         side = _side(first.epsilon_exact, second.epsilon_exact)
-        different = next((name for name, term in _TERMS.items() if term(first) != term(second)), None)
-        if different and side != "both infinite":
-            why["epsilon_exact"], side = f"not the same {different}", None
+        if different := _withheld(base, other):
+            why["epsilon_exact"], side = f"not the same {next(iter(different))}", None
         else:  # both intervals hold at once: each fails with its own error rate, and either may (a union bound)
             confidence = max(0.0, round(first.exact_confidence + second.exact_confidence - 1, 12))
     return ComparisonResult.Against(
         base=base.label, other=other.label, epsilon_exact=side, epsilon_exact_confidence=confidence, why=why, **ratios
     )
+
+
+def _audit(one: Subject) -> AuditResult | None:
+    """The audit of an algorithm, where it was made."""
+    return one.entry.audit if isinstance(one.entry.audit, AuditResult) else None
+
+
+def _withheld(base: Subject, other: Subject) -> dict[str, None]:
+    """The terms in which two audits differ, in order: for these their exact epsilons are not compared. None where
+    both are infinite."""
+    first, second = _audit(base), _audit(other)
+    if first is None or second is None or _side(first.epsilon_exact, second.epsilon_exact) == "both infinite":
+        return {}
+    return dict.fromkeys(name for name, term in _TERMS.items() if term(first) != term(second))
 
 
 def _side(one: EpsilonExact, two: EpsilonExact) -> Side:
@@ -490,12 +444,27 @@ def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | st
             one.gradients.by_replica if isinstance(one.gradients, GradientResult) else () for one in entries
         )
     if not first or not second:
-        return "nothing was estimated" if name == "gradient_error" else "nothing was run"
+        nothing = NOTHING_ESTIMATED if name == "gradient_error" else "nothing was run"
+        whose = other.label if first else base.label
+        return f"{nothing} of {whose}" if first or second else nothing
     if (base.run.posed, base.run.split) != (other.run.posed, other.run.split) and not redrawn(base.run, other.run):
         return "not the same objective"
     # replica r of both draws from streams of one seed, so that they belong together
     paired = len(first) == len(second) and base.run.results.seed == other.run.results.seed
-    if why := no_ratio(ROUNDING[name], first, second, paired=paired):
-        return why
+    exact = findings.EXACT_GRADIENT, findings.EXACT_GRADIENT
+    least = exact if name == "gradient_error" else (rounding(base.run.results), rounding(other.run.results))
+    if (why := no_ratio(first, second, least=least, paired=paired)) is not None:
+        return _without_ratio(name, why, base, other)
     certain = tuple(len(one) == 1 and not entry.noise for one, entry in zip((first, second), entries, strict=True))
     return ratio(first, second, paired=paired, confidence=level, certain=certain)
+
+
+def _without_ratio(name: str, why: Missing, base: Subject, other: Subject) -> str:
+    """Why there is no ratio, with the name of the one that is nothing."""
+    if why == "no number":
+        return "an error is no number"
+    are = name == "gradient_error"
+    if why == "both":
+        return f"{'those of both' if are else 'both'} are {_NOTHING[name]}"
+    label = (base if why == "base" else other).label
+    return f"{'those' if are else 'that'} of {label} {'are' if are else 'is'} {_NOTHING[name]}"

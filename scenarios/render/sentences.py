@@ -534,13 +534,13 @@ def gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
     if found.worst < findings.EXACT_GRADIENT:
         return [f"{count} recovered {source}, the worst to a relative error of {show(found.worst)}."]
     public = f"{show(found.baseline)} for who knows only the public quadratic term"
-    middle = found.median
-    if middle is not None and middle >= min(1.0, found.baseline if found.baseline is not None else 1.0):
+    if found.guessed:
         return [
             f"No gradient learned: estimates of {count} {source} are no better than guessing, median relative error "
             f"{show(found.median)} ({public})."
         ]
     # Where most estimates are the gradient itself, and some are not, the median alone would hide these.
+    middle = found.median
     worst = f", the worst {show(found.worst)}" if middle is not None and middle < findings.EXACT_GRADIENT else ""
     return [f"{count} estimated {source}, median relative error {show(found.median)}{worst} ({public})."]
 

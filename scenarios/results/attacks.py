@@ -39,6 +39,12 @@ class GradientScores(Table):
     but_each_last: bool = False
     """Whether the queries without an estimate are the last of each agent, and no others."""
 
+    @property
+    def guessed(self) -> bool:
+        """Whether the estimates are no better than guessing: than 0, or than the public quadratic term alone."""
+        public = math.inf if self.baseline is None else self.baseline
+        return bool(self.estimated) and self.median is not None and self.median >= min(1.0, public)
+
 
 class GradientResult(GradientScores):
     """Scores of the inversion that applies."""

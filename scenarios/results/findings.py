@@ -313,13 +313,14 @@ class ComparisonResult(Result):
         """Its versions."""
 
     class Difference(Result):
-        """A field of the scenario that is not the same in all runs."""
+        """A field of the scenario that is not the same in all runs, or in all algorithms of a single run."""
 
         field: str
-        """Dotted path of the field; of your own algorithm also what its class sets, and its code's SHA-256."""
+        """Dotted path of the field; of your own algorithm also what its class sets, and its code's SHA-256. With
+        "(computed)": of a parameter that differs though the field is the same that it was made of."""
         values: tuple[Setting, ...]
-        """Its values, one a run; null where a run has no such field, and of a mapping that another run lacks what is
-        not at its default."""
+        """Its values, one a run, or an algorithm of a single run; null where it has no such field, and of a mapping
+        that another lacks what is not at its default."""
 
     class Against(Result):
         """One algorithm against its base."""

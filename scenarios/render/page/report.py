@@ -257,21 +257,26 @@ def progress(shown: Shown, listener: str, *, apart: bool = False) -> dict[str, o
 
 # ── lines of closed sections ────────────────────────────────────────────────────────────────────────────
 def _summaries(results: Results, ordered: Sequence[Finding]) -> dict[str, str]:
-    """The main number of each closed section, by algorithm."""
-    lines: dict[str, list[str]] = {}
-    for one in ordered:
-        for section, words in _main_numbers(one.entry).items():
-            lines.setdefault(section, []).append(f"{one.entry.name}: {words}" if len(ordered) > 1 else words)
-    found = {
-        section: "; ".join(each) if len(each) <= _MOST else f"{each[0]}; {plural(len(each) - 1, 'more algorithm')}"
-        for section, each in lines.items()
-    }
+    """The main number of each closed section of a run."""
+    found = summaries(ordered)
     audits = [audit for one in ordered if isinstance(audit := one.entry.audit, AuditResult)]
     if audits:
         found["evidence"] = (
             f"{plural(audits[0].trials, 'transcript')} of each world, confidence {show(audits[0].confidence)}"
         )
     return found | {"repeat": f"seed {results.seed}"}
+
+
+def summaries(ordered: Sequence[Finding]) -> dict[str, str]:
+    """The main number of each closed section, by algorithm."""
+    lines: dict[str, list[str]] = {}
+    for one in ordered:
+        for section, words in _main_numbers(one.entry).items():
+            lines.setdefault(section, []).append(f"{one.entry.name}: {words}" if len(ordered) > 1 else words)
+    return {
+        section: "; ".join(each) if len(each) <= _MOST else f"{each[0]}; {plural(len(each) - 1, 'more algorithm')}"
+        for section, each in lines.items()
+    }
 
 
 def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:

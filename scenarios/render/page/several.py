@@ -2,15 +2,20 @@
 
 import re
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import cast
+
+from markupsafe import Markup, escape
 
 from scenarios.files.document import setting
-from scenarios.render.comparison import ABSENT, QUANTITIES, Comparison, Subject
+from scenarios.render.compared_runs import Run
+from scenarios.render.comparison import QUANTITIES, Comparison, Subject
+from scenarios.render.differing import ABSENT, COMPUTED
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
-from scenarios.render.page.report import environment, progress
-from scenarios.render.sentences import Finding, headline, meanings, terms
+from scenarios.render.page.report import environment, progress, summaries
+from scenarios.render.sentences import ELSEWHERE, Finding, headline, meanings, terms, word
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
@@ -23,6 +28,7 @@ _LETTERS = 300
 _FIELDS = 12
 """Fields that differ beyond which their table is closed."""
 _EXACT = "epsilon_exact"
+_VERDICT_HEADS = ("ε claimed", "ε exact", "ε audited", "δ", "First violation: round or activation")
 _SAME, _FEW, _CERTAIN = "the same in every replica", " (too few replicas)", " (no noise in it)"
 _MOST_DIGITS = 6
 """Of a ratio near 1."""
@@ -33,13 +39,14 @@ _SIDES: dict[Side | None, str] = {
 }
 """How two exact epsilons lie to each other where neither is larger."""
 _FINAL, _FINAL_WITHIN = "Final error", "Final error [5\u202f%, 95\u202f%]"
-_INFERRED, _ERRORS, _ACTIVATIONS = "Gradients inferred", "Error of these", "Most activations"
+_ESTIMATED, _ERRORS, _ACTIVATIONS = "Gradients estimated", "Error of these", "Most activations"
 _MESSAGES, _BYTES = "Messages", "Bytes on the air"
+_GUESSED, _MARK = "no better than guessing", " *"
 _DISTANCE = "Final error: distance to the optimum, relative to it, median over the replicas."
 _MEANINGS = {
     _FINAL: _DISTANCE,
     _FINAL_WITHIN: _DISTANCE,
-    _INFERRED: "Gradients inferred: those of which the adversary has an estimate, of all that the agents computed.",
+    _ESTIMATED: "Gradients estimated: those of which the adversary has an estimate, of all that the agents computed.",
     _ERRORS: "Error of these: the median, relative to the gradient: near 10⁻¹⁵ it is known but for rounding, at 1 "
     "the error is as large as the gradient.",
     _ACTIVATIONS: "Most activations: of one agent, or its rounds.",
@@ -67,58 +74,99 @@ def comparison_page(comparison: Comparison) -> str:
         .get_template("compare.html.j2")
         .render(
             title=name,
-            first="verdicts" if len(runs) == 1 else "differences",
+            first="differences",
             series=len(shown),
             runs=runs,
+            columns=[(one.label, _whole(one.label)) for one in comparison.columns],
+            compared=comparison.compared,
             again=shlex.join(["netsim", "compare", *places]),
             commands=[(run.label, run.results.command) for run in runs],
             headline=headline(ordered),
             epsilons=epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered)),
             meanings=meanings(ordered),
             cautions=comparison.cautions,
-            verdicts=[(_verdict_cells(one), found) for one, found in zip(subjects, ordered, strict=True)],
+            verdicts=list(zip(map(_named, subjects), ordered, strict=True)),
+            epsilon_heads=list(heads := _verdict_columns(subjects)),
+            epsilon_cells=list(zip(*heads.values(), strict=True)) or [()] * len(subjects),
             two_kinds=any(re.fullmatch(r"algorithm(s\[.*\])?\.kind", one.field) for one in comparison.differences),
-            differences=[(d.field, [_value(v) for v in d.values]) for d in comparison.differences],
+            differences=[(d.field, list(map(_short, difference_cells(d, "absent")))) for d in comparison.differences],
+            computed=any(d.field.endswith(COMPUTED) for d in comparison.differences),
             most_fields=_FIELDS,
             unrecorded=comparison.unrecorded,
-            quantities=list(QUANTITIES.values()),
-            against=[_against(one) for one in comparison.against],
+            quantities=list(comparison.quantities.values()),
+            against=(rows := [_against(one, comparison.quantities) for one in comparison.against]),
+            paired=any(row["replicas"] != MISSING for row in rows),
+            exact=any(row["exact"] != MISSING for row in rows),
             certainty=comparison.certainty,
             intervals=any(one.has_interval and not one.certain for one in comparison.ratios),
             curves_title="The runs and the attacks",
             run_title="How they end, and what they cost",
             run_columns=(columns := run_table(subjects)),
-            run_names=[one.label for one in subjects],
+            run_names=[_whole(one.label) for one in subjects],
             run_meanings=run_meanings(columns),
-            summaries={},
+            summaries=summaries(ordered) | {"repeat": _seeds(runs)},
             version=" and ".join(dict.fromkeys(run.results.versions.get("netsim-lab", "") for run in runs)),
             **progress(shown, "eavesdropper"),
         )
     )
 
 
-def _against(one: ComparisonResult.Against) -> dict[str, object]:
+def _against(one: ComparisonResult.Against, quantities: Collection[str] = tuple(QUANTITIES)) -> dict[str, object]:
     """One algorithm against its base: cells, each with whether it differs with confidence."""
     words = against_words(one)
-    ratios: dict[str, Ratio | None] = {name: getattr(one, name) for name in QUANTITIES}
+    ratios: dict[str, Ratio | None] = {name: getattr(one, name) for name in quantities}
     found = [r for r in ratios.values() if r is not None]
     found = [r for r in found if not r.certain]
     paired = "paired, replica by replica" if any(r.paired for r in found) else "not paired" if found else MISSING
     return {
-        "other": one.other,
-        "base": one.base,
+        "other": _whole(one.other),
+        "base": _whole(one.base),
         "cells": [(words[name], r and _apart(r)) for name, r in ratios.items()],
         "replicas": paired,
         "exact": words[_EXACT],
     }
 
 
-def _value(value: object) -> str:
-    text = "absent" if value is ABSENT else setting(value)
+def _seeds(runs: Sequence[Run]) -> str:
+    seeds = list(dict.fromkeys(str(run.results.seed) for run in runs))
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}"
+
+
+def _short(text: str) -> str:
     return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"
 
 
 # ── cells, for the page and for the terminal ────────────────────────────────────────────────────────────
+def difference_cells(one: ComparisonResult.Difference, absent: str) -> list[str]:
+    """The values of a field that differs; a computed number with as few digits as tell it from the others."""
+    there = [value for value in one.values if value is not ABSENT]
+    if one.field.endswith(COMPUTED) and all(isinstance(value, float) for value in there):
+        numbers = cast("list[float]", there)
+        shown = (dict(zip(numbers, [show(value, n) for value in numbers], strict=True)) for n in range(4, 18))
+        words = next(found for found in shown if len({*found.values()}) == len(found))
+        return [absent if value is ABSENT else words[cast("float", value)] for value in one.values]
+    return [absent if value is ABSENT else setting(value) for value in one.values]
+
+
+def _named(one: Subject) -> tuple[Markup, str]:
+    """The label of an algorithm, and from where its claim does not hold that holds at the door."""
+    return _whole(one.label), "; ".join(findings.refuted_from(one.entry)) * (word(one.entry) == ELSEWHERE)
+
+
+def _whole(label: str) -> Markup:
+    """A label whose words are not broken at their hyphens where they fit a line."""
+    words = (f'<b class="whole">{escape(one)}</b>' if "-" in one else escape(one) for one in label.split(" "))
+    return Markup(" ".join(words))
+
+
+def _verdict_columns(subjects: Sequence[Subject]) -> dict[str, list[str]]:
+    """The epsilons, δ and the first violation: the cells of each column, by its head, without those that no algorithm
+    has anything in."""
+    rows = list(map(_verdict_cells, subjects))
+    columns = dict(zip(_VERDICT_HEADS, map(list, zip(*rows, strict=True)), strict=True))
+    return {head: cells for head, cells in columns.items() if {*cells} != {MISSING}}
+
+
 def _verdict_cells(one: Subject) -> list[str]:
     """The three epsilons of an algorithm, δ, and the first violating activation; without an audit what is claimed."""
     audit, claimed = one.entry.audit, show_epsilon(findings.claimed(one.entry))
@@ -135,8 +183,8 @@ def run_table(subjects: Sequence[Subject], *, brief: bool = False) -> dict[str, 
     columns = {
         _FINAL if brief else _FINAL_WITHIN: [_final(one.entry, brief) for one in subjects],
         "Replicas": [count(curve and curve.replicas) for curve in (one.entry.convergence for one in subjects)],
-        _INFERRED: [_inferred(one.entry)[0] for one in subjects],
-        _ERRORS: [_inferred(one.entry)[1] for one in subjects],
+        _ESTIMATED: [_estimated(one.entry, brief)[0] for one in subjects],
+        _ERRORS: [_estimated(one.entry, brief)[1] for one in subjects],
         "Rounds" if rounds else _ACTIVATIONS: [_spent(one.entry, "plf") for one in subjects],
         _MESSAGES: [_spent(one.entry, "messages") for one in subjects],
         _BYTES: [_spent(one.entry, "bytes") for one in subjects],
@@ -146,9 +194,11 @@ def run_table(subjects: Sequence[Subject], *, brief: bool = False) -> dict[str, 
     return {head: cells for head, cells in columns.items() if head not in less and {*cells} != {MISSING}}
 
 
-def run_meanings(heads: Collection[str]) -> str:
-    """What these heads of `run_table` mean."""
-    return " ".join(words for head, words in _MEANINGS.items() if head in heads)
+def run_meanings(columns: Mapping[str, Sequence[str]]) -> str:
+    """What the heads and the marks of a `run_table` mean."""
+    said = [words for head, words in _MEANINGS.items() if head in columns]
+    marked = any(cell.endswith(_MARK) for cells in columns.values() for cell in cells)
+    return " ".join([*said, *[f"*: {_GUESSED}; no gradient is learned."] * marked])
 
 
 def _final(entry: AlgorithmResult, brief: bool) -> str:
@@ -158,12 +208,13 @@ def _final(entry: AlgorithmResult, brief: bool) -> str:
     return f"{show(curve.final)} [{show(curve.low[-1])}, {show(curve.high[-1])}]"
 
 
-def _inferred(entry: AlgorithmResult) -> tuple[str, str]:
-    """How many gradients of how many have an estimate, and its median error."""
+def _estimated(entry: AlgorithmResult, brief: bool) -> tuple[str, str]:
+    """How many gradients of how many have an estimate, its median error, and whether that is a guess."""
     found = entry.gradients
     if not isinstance(found, GradientResult):
         return MISSING, MISSING
-    return f"{count(found.estimated)} of {count(found.queries)}", show(found.median)
+    learned = f"{_MARK if brief else f', {_GUESSED}'}" if found.guessed else ""
+    return f"{count(found.estimated)} of {count(found.queries)}", show(found.median) + learned
 
 
 def _spent(entry: AlgorithmResult, cost: str) -> str:

@@ -13,11 +13,13 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.colors import to_hex
 
+from attacks.audit.verdict import BROKEN
 from netsim.errors import ScenarioError, did_you_mean, meant
 from scenarios.files.document import setting
 from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import Chart, Drawing, Series, canvas
 from scenarios.render.page.report import chart_of, environment
+from scenarios.render.sentences import MARKS
 from scenarios.render.terminal import leaves, of_algorithm
 from scenarios.results.numbers import MISSING, alone, between, count, plural, show, ten_to
 from scenarios.results.reproduction import FigureCurve, FigureResult
@@ -145,6 +147,22 @@ def constant(table: SweptTable) -> list[str]:
     return found
 
 
+def verdicts(table: SweptTable) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """Of each algorithm that was audited its verdicts, the most frequent first: the word, its severity class, and at
+    how many points."""
+    found: list[tuple[str, list[tuple[str, str, str]]]] = []
+    for one in dict.fromkeys(row.get("algorithm") for row in table.rows):
+        words = Counter(
+            str(row["verdict"]) for row in table.rows if row.get("algorithm") == one and row.get("verdict")
+        )
+        if words:
+            marks = {word: MARKS.get(word, ("open", ""))[0] for word in words}
+            found.append(
+                (str(one), [(word, marks[word], plural(times, "point")) for word, times in words.most_common()])
+            )
+    return found
+
+
 def unchanging(table: SweptTable) -> list[str]:
     """A sentence for each field that takes several values and changes no quantity and no verdict, all else being the
     same. Nothing is said of a field of which no two points can be compared."""
@@ -196,6 +214,12 @@ def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) 
             rows=len(table.rows),
             more=max(0, len(table.rows) - _ROWS),
             command=table.command,
+            verdicts=(judged := verdicts(table)),
+            meanings=[
+                (word, *MARKS[word])
+                for word in MARKS
+                if any(word == found[0] for _, each in judged for found in each)
+            ],
             constant=constant(table),
             unchanging=unchanging(table),
             version=table.version,
@@ -278,9 +302,9 @@ def _power(value: float) -> str:
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────
 def _number(row: Point, name: str) -> float:
     """A quantity of a row; nan where it has none."""
-    if name == _REFUTED:
-        verdict = row.get("verdict")
-        return math.nan if verdict is None else float(verdict in ("refuted", "unprotected"))
+    if name == _REFUTED:  # of claims: who claims nothing has none that could be refuted
+        verdict = None if math.isnan(_number(row, "epsilon_claimed")) else row.get("verdict")
+        return math.nan if verdict is None else float(verdict in BROKEN)
     value = row.get(name)
     return float(value) if isinstance(value, int | float) else math.nan
 
@@ -474,7 +498,7 @@ def _lines(numbers: Sequence[_Numbers], pair: Sequence[str], name: str, notes: S
     if any(level for _, level in curves):
         ends = f"median of its points{ranges.format('band')}"
         words.append(f"A line with its marker at the right end does not depend on {x}: {ends}.")
-    words += notes
+    words += [*filter(None, [_coinciding(seen)]), *notes]
     if infinite := sum(math.isinf(y) for one, level in curves if not level for y in one.y):
         words.append(f"∞ at {plural(infinite, 'place')}, not drawn.")
     words += [f"{one.label}: ∞, not drawn." for one, level in curves if level and math.isinf(one.y[0])]
@@ -495,6 +519,18 @@ def _lines(numbers: Sequence[_Numbers], pair: Sequence[str], name: str, notes: S
     for one in numbers:
         looks |= {curve.label: table.look(one.algorithm, k, groups) for k, curve in enumerate(one.curves(pair))}
     return chart_of(figure, looks, name, level=level)
+
+
+def _coinciding(curves: Sequence[FigureCurve]) -> str:
+    """Which curves are drawn one over the other, in a sentence; empty where each is seen."""
+    found: dict[tuple[object, ...], list[str]] = {}
+    for one in curves:
+        if one.y:
+            found.setdefault((one.x, tuple(f"{y:.6g}" for y in one.y)), []).append(
+                re.sub(r" \(\d[^)]*\)$", "", one.label)
+            )
+    groups = [" and ".join(labels) for labels in found.values() if len(labels) > 1]
+    return f"Drawn one over the other: {'; '.join(groups)}." if groups else ""
 
 
 def _logarithmic(values: Iterable[float]) -> bool:

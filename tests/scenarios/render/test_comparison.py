@@ -12,14 +12,17 @@ import pytest
 from netsim.errors import ScenarioError
 from netsim.shown import show_epsilon
 from scenarios.render import comparison as compared
+from scenarios.render import sentences
 from scenarios.render.compared_runs import Run, read_runs
-from scenarios.render.comparison import ABSENT, Comparison
+from scenarios.render.comparison import Comparison
+from scenarios.render.differing import ABSENT, _differing
 from scenarios.render.page import several
 from scenarios.render.page.several import against_words, comparison_page
 from scenarios.render.ratios import ratio, replicas_needed
 from scenarios.render.verdicts import epsilon_columns
 from scenarios.results.base import as_json
 from scenarios.results.tree import dumps, loads
+from scenarios.results.views import ViewPrices
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.command import cli
@@ -59,10 +62,34 @@ def test_a_column_in_which_no_run_has_anything_is_left_out_with_its_meaning(pair
     assert list(found) == ["Final error", "Most activations", "Messages", "Bytes on the air"]
     assert "Error of these" not in several.run_meanings(found)
     assert [one.head for one in epsilon_columns([one.entry for one in subjects])] == ["ε claimed"]
+    text = comparison_page(Comparison([changed(run, "scale-0.1", **bare), changed(run, "scale-0.2", **bare)]))
+    heads = dict(
+        re.findall(r'aria-label="(Verdicts|Ratios with intervals)".*?<thead><tr>(.*?)</tr>', text, re.DOTALL)
+    )
+    assert re.sub("(<[^>]*>)+", "|", heads["Verdicts"]) == "|Algorithm|Verdict|ε claimed|"
+    assert re.sub("(<[^>]*>)+", "|", heads["Ratios with intervals"]) == "|Algorithm|Final relative error|Replicas|"
+    assert 'noisy · <b class="whole">scale-0.2</b><span>against noisy · <b class="whole">scale-0.1</b>' in text
     full = Comparison([run, changed(run, "other")]).subjects
-    assert list(several.run_table(full))[1:4] == ["Replicas", "Gradients inferred", "Error of these"]
+    assert list(several.run_table(full))[1:4] == ["Replicas", "Gradients estimated", "Error of these"]
     assert several.run_meanings(several.run_table(full)).count("Error of these: ") == 1
     assert len(epsilon_columns([one.entry for one in full])) == 3
+
+
+@pytest.mark.parametrize(
+    ("median", "baseline", "guessed"),
+    [(26.1, None, True), (1.0, 2.0, True), (0.5, 0.4, True), (0.5, None, False), (0.5, 0.6, False)],
+)
+def test_estimates_that_are_guesses_are_called_so_as_in_the_report(pair, median, baseline, guessed):
+    (run,) = read_runs([str(pair[0])])
+    parts = {"worst": 99.0, "median": median, "baseline": baseline}
+    runs = [changed(run, "other", **{f"algorithms__1__gradients__{name}": one for name, one in parts.items()})]
+    (one,) = [one for one in Comparison(runs).subjects if one.entry.name == "noisy"]
+    assert sentences.gradients(one.entry.gradients, "eavesdropper")[0].startswith("No gradient learned") == guessed
+    (cell,) = several.run_table([one])["Error of these"]
+    assert cell.endswith(", no better than guessing") == guessed
+    brief = several.run_table([one], brief=True)
+    assert brief["Error of these"][0].endswith(" *") == guessed
+    assert ("*: no better than guessing" in several.run_meanings(brief)) == guessed
 
 
 def test_a_field_that_differs_is_the_only_one_told(pair):
@@ -168,6 +195,30 @@ def test_algorithms_of_one_run_are_no_reason_for_caution(pair):
     whole = replace(run, label="whole", results=replace(run.results, algorithms=(noisy, twin)))
     begun = replace(run, label="begun", results=replace(run.results, algorithms=(replace(noisy, audit=None),)))
     assert Comparison([whole, begun]).cautions == ["In no other run, so that nothing is set beside it: twin · whole."]
+
+
+def test_a_pair_is_no_reason_for_caution_where_no_number_is_withheld(pair):
+    run = read_runs([str(pair[0])])[0]
+    noisy = run.results.algorithms[1]
+    twin = replace(noisy, name="twin", slug="twin", audit=replace(noisy.audit, pair="another"))
+    more = replace(noisy, audit=replace(noisy.audit, trials=5))
+
+    def of(label, *algorithms):
+        return replace(run, label=label, results=replace(run.results, algorithms=algorithms))
+
+    trials, alone = Comparison([of("whole", noisy, twin), of("begun", more)]).cautions
+    assert trials.startswith(
+        "Not the same number of transcripts of each world (80: noisy · whole; 5: noisy · begun):"
+    )
+    assert alone.startswith("In no other run, so that nothing is set beside it: twin · whole.")
+    (said,) = Comparison([of("one", noisy, twin), of("other", noisy, replace(twin, audit=noisy.audit))]).cautions
+    pairs = f"another: twin · one; {compared._SEARCHED.sub('', noisy.audit.pair)}: twin · other"
+    assert said == f"Not the same audited pair ({pairs}): an exact ε is that of its pair."
+    ends = replace(noisy.audit.epsilon_exact, lower=math.inf, estimate=math.inf, upper=math.inf)
+    endless = [
+        replace(one, audit=replace(one.audit, epsilon_exact=ends)) for one in (noisy, replace(twin, slug="noisy"))
+    ]
+    assert Comparison([of("one", endless[0]), of("other", endless[1])]).cautions == []
 
 
 def test_algorithms_that_are_in_no_other_run_are_not_listed_one_by_one(pair):
@@ -342,7 +393,46 @@ def test_errors_that_are_no_numbers_have_no_ratio(pair):
     older = changed(run, "older", algorithms__0__convergence__finals=[])
     found = {one.other: one.why for one in Comparison([run, other, older]).against}
     assert found["noisy · other"]["final_error"] == "an error is no number"
-    assert found["plain · older"]["final_error"] == "nothing was run"
+    assert found["plain · older"]["final_error"] == "nothing was run of plain · older"
+    bare = changed(run, "bare", **{f"algorithms__{k}__gradients": None for k in (0, 1)})
+    for runs, words in (
+        ([bare, run], "nothing was estimated of noisy · bare"),
+        ([run, bare], "nothing was estimated of noisy · bare"),
+        ([bare, replace(bare, label="again")], "nothing was estimated"),
+    ):
+        assert Comparison(runs).against[1].why["gradient_error"] == words
+
+
+def test_from_where_a_claim_is_refuted_stands_in_the_table_of_verdicts(pair, tmp_path, monkeypatch):
+    lower, claimed = ((math.nan, 0.7), (0.1, math.nan)), ((math.nan, 0.009), (0.2, math.nan))
+    pairs = ViewPrices.PairPrices(
+        lower=lower, upper=lower, hops=((0, 1), (1, 0)), claimed=claimed, verdict="refuted", refuted=((0, 1),),
+        witness=None,
+    )  # fmt: skip
+    prices = ViewPrices(
+        agent=0, pair="one", delta=1e-5, adjacency="any", gradient_change=1.0, conditions=(), unbounded=None,
+        views=(), coalition=None, pairs=pairs,
+    )  # fmt: skip
+    folder = shutil.copytree(pair[0], tmp_path / "run")
+    (run,) = read_runs([str(folder)])
+    noisy = replace(run.results.algorithms[1], prices=prices)
+    (folder / "results.json").write_text(dumps(replace(run.results, algorithms=(run.results.algorithms[0], noisy))))
+    monkeypatch.chdir(tmp_path)
+    said = " ".join(cli("compare", str(folder), ends=0).stdout.split())
+    assert " noisy: refuted for 1 pairs of agents: agent 1 learns ε = 0.7" in said
+    assert (
+        '<th scope="row">noisy<span>refuted for 1 pairs of agents</span></th><td class="text short" data'
+        in Path("comparison.html").read_text()
+    )
+
+
+def test_closed_sections_say_what_is_in_them(pair):
+    run = read_runs([str(pair[0])])[0]
+    text = comparison_page(Comparison([run, changed(run, "other", seed=6)]))
+    closed = dict(re.findall(r'<h2 id="(\w+)-title">[^<]*</h2><span>([^<]+)</span></summary>', text))
+    assert closed.keys() == {"curves", "progress", "repeat"}
+    assert closed["curves"].startswith("plain · calm: final relative error ")
+    assert closed["repeat"] == "seeds 5, 6"
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -361,8 +451,9 @@ def test_too_few_replicas_for_an_interval_say_how_many_it_takes(paired):
         ([2.0], [2.0], (False, False), "the same", ""),
         ([2.0], [2.0002], (False, False), "1.0001 × (no noise in it)", ""),
         ([2.0], [2.0 + 1e-9], (False, False), "the same to 6 digits", ""),
-        ([2.0], [1e-16], (False, False), "– (it is 0 but for rounding)", ""),
-        ([0.0], [2.0], (False, False), "– (that of the base is 0 but for rounding)", ""),
+        ([2.0], [1e-16], (False, False), "– (that of two is 0 but for rounding)", ""),
+        ([0.0], [2.0], (False, False), "– (that of one is 0 but for rounding)", ""),
+        ([2.0], [9.69e-11], (False, False), "4.84 × 10⁻¹¹ × (no noise in it)", ""),
         ([1e-16] * 12, [3e-14] * 12, (True, True), "– (both are 0 but for rounding)", ""),
         ([2e-16], [2e-16], (False, False), "the same", ""),
         ([2.0], [4.0] * 12, (False, True), "2 × [2, 2]", ""),
@@ -408,6 +499,14 @@ def test_algorithms_of_one_folder_and_one_of_each(pair):
     within = Comparison(read_runs([f"{pair[0]}:plain", f"{pair[0]}:noisy"]))
     assert len(within.runs) == 1
     assert [(one.base, one.other) for one in within.against] == [("plain", "noisy")]
+    assert {d.field: d.values for d in within.differences} == {  # but for the names, as from two folders
+        field: values if field != "algorithm.scale" else (ABSENT, 0.2)
+        for field, values in fields.items()
+        if field != "algorithm.name"
+    }
+    page = comparison_page(within)
+    assert re.search(r'Field</th><th scope="col">plain</th><th scope="col">noisy</th>', page)
+    assert "Every field of the algorithms that" in page
 
 
 def test_a_row_of_a_comparison_has_one_number_of_digits(pair):
@@ -422,7 +521,7 @@ def test_a_row_of_a_comparison_has_one_number_of_digits(pair):
 def test_variants_of_a_study_are_runs(study):
     comparison = Comparison(read_runs([str(study)]))
     assert len(comparison.runs) == 2
-    assert [d.field for d in comparison.differences] == ["topology.agents"]
+    assert [d.field for d in comparison.differences] == ["topology.agents", "algorithms[plain].step (computed)"]
     assert any("objective" in line for line in comparison.cautions)
 
 
@@ -577,7 +676,7 @@ def test_an_algorithm_that_a_run_has_not_is_one_row(pair):
     ],
 )
 def test_a_mapping_that_one_side_lacks_is_one_row(first, second, found):
-    assert {one.field: one.values for one in compared._differing("", [first, second])} == found
+    assert {one.field: one.values for one in _differing("", [first, second])} == found
 
 
 def test_a_mapping_that_one_side_lacks_is_without_defaults_and_a_group_is_no_difference(pair):
@@ -630,3 +729,81 @@ def test_the_same_class_by_its_file_alone_is_no_difference(tmp_path):
     (two / "results.json").write_text(text.replace("mine.py:TwoExchanges", "mine.py"))
     assert text != (two / "results.json").read_text()
     assert Comparison(read_runs([str(one), str(two)])).differences == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "error", "words"),
+    [
+        ({"smoothness": 1.0, "strong_convexity": 1.0}, 1e-12, "5 × 10⁻¹³ ×"),
+        ({"smoothness": 1e3, "strong_convexity": 1.0}, 1e-12, "– (that of two is 0 but for rounding)"),
+        ({"smoothness": 1.0, "strong_convexity": 0.0}, 1e-12, "5 × 10⁻¹³ ×"),
+        ({"smoothness": "inf", "strong_convexity": 1.0}, 1e-12, "5 × 10⁻¹³ ×"),
+        ({"smoothness": 1.0, "strong_convexity": 1.0, "optimum_residual": 1e-6}, 1e-7, "– (that of two is 0"),
+    ],
+)
+def test_rounding_is_that_of_the_problem(pair, facts, error, words):
+    run = replace(read_runs([str(pair[0])])[0], slugs=("noisy",))
+    parts = {f"problem__{name}": value for name, value in facts.items()}
+    runs = [
+        changed(run, label, algorithms__1__convergence__finals=[final], algorithms__1__noise=False, **parts)
+        for label, final in (("one", 2.0), ("two", error))
+    ]
+    assert against_words(Comparison(runs).against[0])["final_error"].startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("errors", "words"),
+    [
+        ((1e-7, 1e-15), "those of both are recovered"), ((1e-15, 0.3), "those of one are recovered"),
+        ((0.3, 1e-15), "those of two are recovered"),
+    ],
+)  # fmt: skip
+def test_gradients_that_are_recovered_have_no_ratio(pair, errors, words):
+    run = replace(read_runs([str(pair[0])])[0], slugs=("noisy",))
+    runs = [
+        changed(run, label, algorithms__1__gradients__by_replica=[error] * 12)
+        for label, error in zip(("one", "two"), errors, strict=True)
+    ]
+    assert Comparison(runs).against[0].why["gradient_error"] == words
+
+
+def resolved(run, label, **parameters):
+    """The run with these parameters of its noisy descent in its manifest."""
+    known = run.resolved["noisy"] | {"name": "noisy"} | parameters
+    return replace(run, label=label, resolved=run.resolved | {"noisy": known})
+
+
+@pytest.mark.parametrize(
+    ("values", "cells"),
+    [
+        ((0.2153359, 0.2273859), ["0.2153", "0.2274"]), ((0.1, 0.1 + 1e-15), None),
+        ((0.1000001, 0.1), ["0.1000001", "0.1"]), (({"kind": "constant", "value": 1.5}, 2.5), ["1.5", "2.5"]),
+        ((None, 0.1), ["null", "0.1"]),
+    ],
+)  # fmt: skip
+def test_parameters_that_runs_made_of_the_same_fields_are_listed(pair, values, cells):
+    (run,) = read_runs([str(pair[0])])
+    both = [resolved(run, label, step=value) for label, value in zip(("one", "two"), values, strict=True)]
+    found = Comparison([*both, replace(run, label="without", slugs=("plain",))])
+    listed = [one for one in found.differences if one.field != "algorithms[noisy]"]
+    assert [one.field for one in listed] == ["algorithms[noisy].step (computed)"] * (cells is not None)
+    for one in listed:
+        assert several.difference_cells(one, "absent") == [*cells, "absent"]
+    assert ("Computed: parameters" in comparison_page(found)) == (cells is not None)
+
+
+def test_a_parameter_whose_field_differs_is_not_listed_twice(pair):
+    fields = [one.field for one in Comparison(read_runs([str(folder) for folder in pair])).differences]
+    assert fields == ["algorithms[noisy].scale"]
+
+
+@pytest.mark.browser
+def test_a_field_of_a_name_with_a_hyphen_is_one_line(chromium, pair, tmp_path):
+    (run,) = read_runs([str(pair[0])])
+    names = {"algorithms__1__name": "DP-x, as sent", "scenario__algorithms__1__name": "DP-x, as sent"}
+    runs = [changed(run, f"scale {k}", scenario__algorithms__1__scale=k, **names) for k in (0.2, 0.4)]
+    (tmp_path / "page.html").write_text(comparison_page(Comparison(runs)), encoding="utf-8")
+    with chromium.open(tmp_path / "page.html", width=1280) as one:
+        there = "document.querySelector('#differences tbody th')"
+        assert one.evaluate(f"{there}.innerText") == "algorithms[DP-x, as sent].scale"
+        assert one.evaluate(f"getComputedStyle({there}.querySelector('code > span')).display") == "inline-block"

@@ -464,3 +464,41 @@ def test_a_chart_alone_fills_its_card(chromium, tmp_path, width, beside):
         gap = one.evaluate(f"{box.format('figcaption')}.left - {box.format('svg')}.right")
         assert (0 < gap < 60) is beside
         assert one.sideways <= 0
+
+
+def audited(**claims):
+    """Two algorithms at three points, with what they claim: the first is proven but at one, the second bare."""
+    words = {"mine": ("proven", "vacuous", "proven"), "bare": ("unprotected",) * 3}
+    return SweptTable("small", "x", "0", ("scale",), [
+        {"scale": k, "point": k, "algorithm": name, "verdict": words[name][k], "epsilon_claimed": claims.get(name)}
+        for k in range(3) for name in words
+    ])  # fmt: skip
+
+
+def test_verdicts_stand_in_the_open_and_what_claims_nothing_has_no_claim_refuted():
+    page = sweep_page(small := audited(mine=1.0), figures(small))
+    text = re.sub(r"\s*<[^>]*>\s*", "|", page.partition('id="verdicts"')[2].partition("<details>")[0])
+    assert "|mine|||proven|at 2 points,|vacuous|at 1 point|" in text
+    assert "|bare|||unprotected|at 3 points|" in text
+    assert constant(small)[0] == "Claims refuted or unprotected, share: mine 0"
+    assert "bare 1" in constant(audited(mine=1.0, bare=2.0))[0]
+    unaudited = SweptTable("small", "x", "0", ("scale",), [row | {"verdict": None} for row in small.rows])
+    assert 'id="verdicts"' not in sweep_page(unaudited, [])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ({"mine": 1.0, "other": 1.0, "third": 2.0}, "Drawn one over the other: mine and other."),
+        ({"mine": 1.0, "other": 1.5, "third": 2.0}, None),
+        ({"mine": 2.0, "other": 2.0, "third": 2.0}, "Drawn one over the other: mine and other and third."),
+    ],
+)
+def test_lines_that_hide_one_another_are_named(numbers, said):
+    found = [
+        {"scale": k, "point": k, "algorithm": name, "packets": value * k}
+        for k in (1, 2, 3)
+        for name, value in numbers.items()
+    ]
+    ((_, (one,)),) = figures(SweptTable("small", "x", "0", ("scale",), found), ["scale"], ["packets"])
+    assert [line for line in one.caption if line.startswith("Drawn")] == ([said] if said else [])
