@@ -327,6 +327,7 @@ def found(experiment, subject, rounds=1, of_any=True):
     return pair, price_of_secret(simulate, pair.agent, pair.hypotheses, 0.0, 0.95).epsilon.lower
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_the_pair_costs_most_of_all_for_who_does_not_know_the_coins(tmp_path, name):
     rounds, histories = ALGORITHMS[name][2:]
@@ -334,6 +335,7 @@ def test_the_pair_costs_most_of_all_for_who_does_not_know_the_coins(tmp_path, na
     np.testing.assert_allclose(epsilon, worst(histories), rtol=1e-4)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", OTHER_CODE)
 def test_code_that_does_more_than_to_add_costs_what_it_costs_at_all_histories_together(tmp_path, name):
     body, scales, histories = OTHER_CODE[name]

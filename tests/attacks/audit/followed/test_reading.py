@@ -897,6 +897,7 @@ UNLISTED: dict[str, Callable[[Node], Any]] = {
 }
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("draw", UNLISTED.values(), ids=UNLISTED)
 def test_coins_that_no_list_holds_are_followed(draw):
     """No way in which they fall can be tried: what they hardly ever let through is named."""
