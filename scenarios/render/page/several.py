@@ -10,7 +10,8 @@ from markupsafe import Markup, escape
 
 from scenarios.files.document import setting
 from scenarios.render.compared_runs import Run
-from scenarios.render.comparison import ABSENT, COMPUTED, QUANTITIES, Comparison, Subject
+from scenarios.render.comparison import QUANTITIES, Comparison, Subject
+from scenarios.render.differing import ABSENT, COMPUTED
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import environment, progress, summaries

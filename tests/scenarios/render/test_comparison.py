@@ -14,7 +14,8 @@ from netsim.shown import show_epsilon
 from scenarios.render import comparison as compared
 from scenarios.render import sentences
 from scenarios.render.compared_runs import Run, read_runs
-from scenarios.render.comparison import ABSENT, Comparison
+from scenarios.render.comparison import Comparison
+from scenarios.render.differing import ABSENT, _differing
 from scenarios.render.page import several
 from scenarios.render.page.several import against_words, comparison_page
 from scenarios.render.ratios import ratio, replicas_needed
@@ -675,7 +676,7 @@ def test_an_algorithm_that_a_run_has_not_is_one_row(pair):
     ],
 )
 def test_a_mapping_that_one_side_lacks_is_one_row(first, second, found):
-    assert {one.field: one.values for one in compared._differing("", [first, second])} == found
+    assert {one.field: one.values for one in _differing("", [first, second])} == found
 
 
 def test_a_mapping_that_one_side_lacks_is_without_defaults_and_a_group_is_no_difference(pair):
