@@ -20,8 +20,8 @@ _KINDS = ("name", "kind")
 
 
 def differences(runs: Sequence[Run]) -> list[ComparisonResult.Difference]:
-    """The fields in which the scenarios differ, in the order of the scenario, then parameters that runs made of
-    fields which do not, and the versions that differ.
+    """The fields in which the scenarios differ, in the order of the scenario, parameters that runs made of fields
+    which do not, and the versions that differ.
 
     Algorithms are matched by name; where every run has one alone, these are matched whatever they are called. One
     that some runs do not have is a field by itself, its value its kind: its fields are compared among those that do.

@@ -13,6 +13,7 @@ from scenarios.results.attacks import GradientScores, MembershipResult
 from scenarios.results.audit import AuditRefused, AuditResult, EpsilonExact
 from scenarios.results.base import Result, Setting, Status, Unit, Verdict
 from scenarios.results.curves import GREW
+from scenarios.results.numbers import plural
 from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, AuditSummary, MembershipSummary, Results
 from scenarios.results.views import ViewPrices
 
@@ -71,7 +72,7 @@ def refuted_from(entry: Entry) -> tuple[str, ...]:
         return ()
     views = [f"{one.verdict} at {one.taps}" for one in found.views if one.verdict in BROKEN]
     pairs = 0 if found.pairs is None else len(found.pairs.refuted)
-    return (*views, *([f"refuted for {pairs} pairs of agents"] if pairs else []))
+    return (*views, *([f"refuted for {plural(pairs, 'pair')} of agents"] if pairs else []))
 
 
 def membership_breaks_claim(entry: Entry) -> bool:

@@ -419,9 +419,9 @@ def test_from_where_a_claim_is_refuted_stands_in_the_table_of_verdicts(pair, tmp
     (folder / "results.json").write_text(dumps(replace(run.results, algorithms=(run.results.algorithms[0], noisy))))
     monkeypatch.chdir(tmp_path)
     said = " ".join(cli("compare", str(folder), ends=0).stdout.split())
-    assert " noisy: refuted for 1 pairs of agents: agent 1 learns ε = 0.7" in said
+    assert " noisy: refuted for 1 pair of agents: agent 1 learns ε = 0.7" in said
     assert (
-        '<th scope="row">noisy<span>refuted for 1 pairs of agents</span></th><td class="text short" data'
+        '<th scope="row">noisy<span>refuted for 1 pair of agents</span></th><td class="text short" data'
         in Path("comparison.html").read_text()
     )
 
