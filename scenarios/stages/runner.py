@@ -190,6 +190,8 @@ class _Session:
         save(self.folder, self.results)
         if status == "complete":
             clear_evidence(self.folder)
+        elif status == "failed" and self.part:  # a point of a sweep that failed is not gone on with
+            clear_evidence(self.folder, {one.slug for one in results.algorithms[-1:]})
         if self.page:
             progress = Silent() if status == "failed" else self.progress  # the error is what is said then
             write_outputs(self.results, {None: self.results}, self.folder, progress)

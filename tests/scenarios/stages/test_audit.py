@@ -31,6 +31,10 @@ audit: {agent: 1, trials: 300, chunk: 50}
 CLAIMED = "scale: 3.0, clip: {bound: 1.0, norm: l1}"
 
 
+MORE = "scale: 0.3}\n  - {kind: private_gradient_descent, name: more, rounds: 4, step: 0.2, scale: 0.6}"
+TWO = SMALL.replace("scale: 0.3}", MORE).replace("trials: 300, chunk: 50", "trials: 60, chunk: 30")
+
+
 class StopAfter(Silent):
     """Ctrl-C after so many transcripts of each world of an audit."""
 
@@ -95,17 +99,30 @@ def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp
     assert not (tmp_path / "audit-noisy").exists()
 
 
+class FailsAtTheSecond(Silent):
+    """An error when the second audit begins."""
+
+    def begin(self, stage, total):
+        if stage == "more: auditing":
+            raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(("part", "kept"), [(True, []), (False, ["audit-noisy"])])
+def test_what_audits_of_a_failed_run_have_seen_is_kept_where_it_may_go_on(part, kept, tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        run_scenario(parse(TWO), tmp_path, progress=FailsAtTheSecond(), page=False, part=part)
+    assert [one.name for one in tmp_path.glob("audit-*/")] == kept
+
+
 def test_the_time_that_is_said_is_without_what_is_kept():
     plan = study.planned(parse(SMALL.replace("trials: 300", "trials: 30000")))
     assert replace(plan, kept={"noisy": 600}).seconds < 0.2 * plan.seconds
 
 
 def test_a_finished_audit_of_an_interrupted_run_is_not_simulated_again(tmp_path, monkeypatch):
-    more = "scale: 0.3}\n  - {kind: private_gradient_descent, name: more, rounds: 4, step: 0.2, scale: 0.6}"
-    text = SMALL.replace("scale: 0.3}", more).replace("trials: 300, chunk: 50", "trials: 60, chunk: 30")
-    assert run_scenario(parse(text), tmp_path, progress=StopAfter(90), page=False).status == "interrupted"
+    assert run_scenario(parse(TWO), tmp_path, progress=StopAfter(90), page=False).status == "interrupted"
     first = (tmp_path / "audit-noisy.json").read_bytes()
-    plan = study.planned(parse(text))
+    plan = study.planned(parse(TWO))
     assert not any(plan.going_on(tmp_path / "other").kept.values())
     assert plan.going_on(tmp_path).kept == {"noisy": 2, "more": 1}
     simulated = []
@@ -123,7 +140,7 @@ def test_a_finished_audit_of_an_interrupted_run_is_not_simulated_again(tmp_path,
 
     monkeypatch.setattr(auditing, "worlds", counted)
     told = Listens()
-    assert run_scenario(parse(text), tmp_path, progress=told, page=False).status == "complete"
+    assert run_scenario(parse(TWO), tmp_path, progress=told, page=False).status == "complete"
     assert simulated == [(0, 1), (1, 1)]  # of the second algorithm
     kept = [one for one in told.told if "kept" in one]
     assert kept[0] == "Going on with an interrupted run: 60 of 60 transcripts of each world are kept."
