@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -25,7 +26,8 @@ from attacks.audit.accounting.intervals import Interval
 from attacks.audit.archive import Archive
 from attacks.audit.followed.asked import asked_more
 from attacks.audit.games.game import play
-from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison
+from attacks.audit.loss.aimed import WORST_CASE
+from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison, compare_worlds
 from attacks.audit.loss.exact import SINGLES, ExactLoss
 from attacks.audit.loss.hiding_coins import may_hide
 from attacks.audit.loss.secret_coins import (
@@ -171,7 +173,9 @@ class PrivateCoins:
             with suppress(NetsimError):
                 found = _epsilon_at_any_toss(simulate, pair.agent, pair.hypotheses, self.claim, confidence)
         looks = (simulate(world, SECRET + 2 * k) for k in range(LOOKS) for world in (0, 1))
-        hidden = may_hide(looks, pair.agent, pair.hypotheses)
+        decides = self.claim.coins == "secret" or delta > 0
+        costliest = (one for world in (0, 1) if decides for one in _costliest(simulate, pair, world))
+        hidden = may_hide(chain(looks, costliest), pair.agent, pair.hypotheses)
         return replace(self, hidden=hidden, unpriced=unpriced, at_any_toss=found, rare=rare)
 
     def _with_rare(self, rare: RareSending | None) -> "PrivateCoins":
@@ -318,6 +322,15 @@ _MOVED = 1e-6
 """Deviations of the noise by which a number moves, at least, that counts as moved."""
 PLAYED, DRAWN = 100, 16
 """Transcripts of each world in a game, and histories that are drawn for it."""
+
+
+def _costliest(simulate: Simulate, pair: Pair, world: int) -> Iterator[Sample]:
+    """Those that lose most of the first transcripts of a world, and of those whose noise is aimed: what refutes."""
+    true, other = pair.hypotheses[world], pair.hypotheses[1 - world]
+    for index in (0, WORST_CASE):
+        sample = simulate(world, index)
+        losses = compare_worlds(sample, pair.agent, true, other).losses_on_wire(math.inf)
+        yield from (sample.replica(k) for k in np.argsort(-losses)[:LOOKS].tolist())
 
 
 def _epsilon_at_any_toss(

@@ -153,7 +153,7 @@ class _Mixture:
     def of(cls, found: Sequence[tuple[float, Replayed]]) -> Self:
         """Of replays with the same releases."""
         made = [one.releases for _, one in found]
-        gaussian = all(isinstance(release.mechanism, Gaussian) for release in made[0])
+        gaussian = all(isinstance(release.mechanism, Gaussian) for some in made for release in some)
         values = np.array([np.concatenate([r.value for r in some], axis=-1) for some in made])
         noise = [[np.broadcast_to(r.stddev, r.value.shape) for r in some] for some in made]
         units = np.array([np.concatenate(some, axis=-1) for some in noise]) * (1.0 if gaussian else math.sqrt(0.5))
@@ -193,13 +193,16 @@ class _Mixture:
     def masses(self, zero: int, other: int) -> Array:
         """Probabilities of about the same parts of what is seen, with Gaussian noise, in the worlds of two
         hypotheses, (2, points), as likely as the kind is: along what differs, or the largest of it."""
-        means: Array = np.concatenate([self.values[:, k] / self.units[:, k] for k in (zero, other)])
-        if not np.all(np.isfinite(means)):
+        means: Array = np.concatenate([self.values[:, zero], self.values[:, other]])
+        units: Array = np.concatenate([self.units[:, zero], self.units[:, other]])
+        if not np.all(np.isfinite(means / units)):
             return np.zeros((2, 0))
         count = len(self.chances)
-        means = means - means[0]
-        means = np.round(means @ _spanned(means), 9)
         odds = self.share * np.exp(self.chances - special.logsumexp(self.chances))
+        if np.any(units != units[0]):
+            return _of_scales(means, units, np.asarray(np.kron(np.eye(2), odds), dtype=np.float64))
+        means = (means - means[0]) / units
+        means = np.round(means @ _spanned(means), 9)
         _, first, which = np.unique(means, axis=0, return_index=True, return_inverse=True)
         some = means[first]
         each = [np.bincount(which.ravel()[side], odds, len(some)) for side in (slice(count), slice(count, None))]
@@ -233,6 +236,19 @@ def _at_random(means: Array, weights: Array) -> Array:
     far = np.sum(seen**2, axis=1)[:, None] - 2 * seen @ means.T + np.sum(means**2, axis=1)
     densities = weights @ np.exp(-np.transpose(far - np.min(far, axis=1, keepdims=True)) / 2)
     return densities / np.sum(densities, axis=0) * np.sum(both) / count
+
+
+def _of_scales(means: Array, units: Array, weights: Array) -> Array:
+    """`_Mixture.masses` of noise of several scales, at points drawn from both worlds: always the same."""
+    told = np.any((means != means[0]) | (units != units[0]), axis=0)
+    means, units, both = means[:, told], units[:, told], np.sum(weights, axis=0)
+    count = max(LEAST, min(DRAWN_AT, 2 ** int(math.log2(max(1, _AT_ONCE * 4 // means.size)))))
+    shares: Array = (np.arange(count) + 0.5) / count * float(np.sum(both))
+    of = np.minimum(np.searchsorted(np.cumsum(both), shares), len(means) - 1)
+    seen = means[of] + units[of] * _normal(means.shape[1], count)
+    far = np.array([np.sum(((seen - m) / s) ** 2 / 2 + np.log(s), axis=1) for m, s in zip(means, units, strict=True)])
+    densities = weights @ np.exp(np.min(far, axis=0) - far)
+    return densities / np.sum(densities, axis=0) * float(np.sum(both)) / count
 
 
 @cache

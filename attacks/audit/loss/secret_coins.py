@@ -502,7 +502,7 @@ def price_of_secret(
     alike = all(one.secret is not None and np.allclose(one.known, one.secret) for one in seen)
     if unlisted is None and max(one.tried for one in seen) == 1 and alike:
         return None
-    messages = max(len(one.view.transcript) for some in looks for one in some)
+    messages = max(1, *(len(one.view.transcript) for some in looks for one in some))
     wanted = max(TOSSED, transcripts // 4)
     plainly = min(wanted, max(FEWEST, wanted * _MESSAGES // messages))
     tosses = FEWEST if delta == 0 else plainly

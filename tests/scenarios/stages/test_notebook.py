@@ -588,3 +588,44 @@ def test_a_mechanism_that_only_releases_is_refused_by_who_prices_it():
     found = Simulation(problem, ring(4), WithHalf(), adversaries=(Adversary("all", links="all"),)).run()
     with pytest.raises(AttackError, match=re.escape(says)):
         through_probe(found.views[0])
+
+
+@dataclass(frozen=True)
+class Band(Algorithm):
+    """A secret record of four where a public noisy number lies in a band, else the mean of all: rounded, so that no
+    histories are priced."""
+
+    async def run(self, node):
+        one = choose(node.coins, range(4))
+        public = node.privatize(node.zeros(), Laplace(1.0))
+        node.broadcast(s=public)
+        each = [np.clip(await node.gradient(node.zeros(), [k]), -1, 1) for k in range(4)]
+        g = np.where((public > 2.0) & (public < 3.0), each[one], sum(each) / 4)
+        node.broadcast(x=node.privatize(g, Laplace(1.0)))
+        node.estimate(g)
+
+    def claim(self, adjacency, setting, delta):
+        return Claim(1.003 * float(np.log(0.75 + 0.25 * np.exp(2))), 0.0, "by hand", adjacency, "l1")
+
+
+def test_coins_that_hide_something_seldom_are_not_taken_for_coins_that_hide_nothing():
+    options = "data.dimension=1", "data.records=20", "messages.codec={kind: float32}"
+    found = scenarios.audit(Band(), None, *options, trials=300, progress=False)
+    assert found.verdict == "underpowered"
+    assert "Their histories are not priced" in found.audit.reason
+
+
+@dataclass(frozen=True)
+class SeldomClear(Algorithm):
+    """Nothing is sent, but for the gradient itself at one toss in fifty."""
+
+    async def run(self, node):
+        g = np.clip(await node.gradient(node.zeros()), -1, 1)
+        if choose(node.coins, range(50)) == 0:
+            node.broadcast(x=g)
+        node.estimate(g)
+
+
+def test_who_hardly_ever_sends_anything_is_audited():
+    found = scenarios.audit(SeldomClear(), 3.0, "data.dimension=1", "data.records=10", trials=300, progress=False)
+    assert found.verdict == "unprotected"

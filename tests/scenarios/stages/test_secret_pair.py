@@ -5,11 +5,13 @@ import math
 
 import numpy as np
 import pytest
+from scipy import optimize, stats
 
 from attacks.audit.loss.secret_coins import price_of_secret
 from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
 from scenarios.schema.scenario import Scenario
+from scenarios.stages import hidden_values
 from scenarios.stages.secret_pair import audited_pair
 from scenarios.stages.worlds import AuditOptions, audited, holding, worlds
 
@@ -506,6 +508,28 @@ def test_with_gaussian_noise_all_that_is_seen_counts_together(tmp_path, name):
         some /= np.maximum(1.0, np.linalg.norm(some, axis=1, keepdims=True))
     truth = max(gaussian_epsilon(kinds, two, delta) for two in itertools.combinations(some, 2))
     assert gaussian_epsilon(kinds, clipped, delta) >= 0.97 * truth
+
+
+@pytest.mark.parametrize(("delta", "numbers"), [(0.01, 1), (0.01, 2), (0.1, 2)])
+def test_gaussian_noise_of_several_scales_is_a_mixture_of_laws_of_several_widths(delta, numbers):
+    """At one of two tosses a number of 1 or −1, at the other one nothing, with half the noise; and a number that
+    shows the noise alone. By quadrature."""
+    values, units = np.zeros((2, 2, numbers)), np.full((2, 2, numbers), 0.5)
+    values[0, :, 0], units[1] = SIGNS, 0.25
+    mixture = hidden_values._Mixture(np.log([0.5, 0.5]), values, units, gaussian=True, share=1.0)
+    found = hidden_values.HiddenValues({"all": mixture}, listed=True).costs(np.array([[0, 1]]), delta)[0]
+    axes = [np.linspace(-5.0, 5.0, 2001), np.linspace(-3.0, 3.0, 601)][:numbers]
+    seen = np.meshgrid(*axes, indexing="ij")
+    cell = math.prod(axis[1] - axis[0] for axis in axes)
+
+    def law(sign):
+        tosses = ((0.5, (sign, 0.0)), (0.25, (0.0, 0.0)))
+        each = (math.prod(stats.norm.pdf(x, m, s) for x, m in zip(seen, means, strict=False)) for s, means in tosses)
+        return 0.5 * cell * sum(each)
+
+    one, two = map(law, SIGNS)
+    truth = optimize.brentq(lambda epsilon: np.sum(np.maximum(one - np.exp(epsilon) * two, 0.0)) - delta, 0.0, 40.0)
+    assert found == pytest.approx(truth, rel=0.1)
 
 
 @pytest.mark.parametrize(("hops", "doubted"), [(2, False), (7, True)])
