@@ -326,20 +326,26 @@ def _played(timeline: Timeline) -> _Played:
 
 def _knots(timeline: Timeline, first: int, last: int) -> list[tuple[_Knot, _Knot | None]]:
     """When each packet starts and ends. Of one moment a packet comes a beat after those that its sender waited for:
-    in an exchange the neighbors' messages of the one before, else all that it had."""
+    in an exchange the neighbors' messages of the one before, else all that it had; an acknowledgement after the
+    newest message that it may be of, and nothing waits for it."""
     ready: dict[tuple[int, int | None], _Knot] = {}
+    carried: dict[tuple[int, int], _Knot] = {}
     pairs: list[tuple[_Knot, _Knot | None]] = []
     columns = (timeline.sent, timeline.arrived, timeline.sender, timeline.receiver, timeline.kind, timeline.number)
     for s, e, sender, receiver, kind, number in list(zip(*columns, strict=True))[first:last]:
         key = number if kind == "exchange" else None
         awaited = ready.get((sender, None if key is None else key - 1), (s, 0))
+        if kind == "ack":
+            awaited = carried.get((receiver, sender), awaited)
         beat = awaited[1] if awaited[0] == s else 0
-        if e is None or e > s:
+        there = (s, beat + 1) if e is not None and e <= s else None
+        if there is None:
             pairs.append(((s, beat), None if e is None else (e, 0)))
             continue
-        there = (s, beat + 1)
-        for end in {(receiver, key), (receiver, None)}:
-            ready[end] = max(ready.get(end, there), there)
+        if kind != "ack":
+            carried[sender, receiver] = there
+            for end in {(receiver, key), (receiver, None)}:
+                ready[end] = max(ready.get(end, there), there)
         pairs.append(((s, beat), there))
     return pairs
 

@@ -20,7 +20,7 @@ from scenarios.render.page.report import render
 from scenarios.results.folder import RunFolder, read_results
 from scenarios.results.numbers import show_epsilon
 from scenarios.results.run import Timeline
-from scenarios.results.tree import AlgorithmResult
+from scenarios.results.tree import AlgorithmResult, loads
 from scenarios.schema.load import parse
 from scenarios.stages.reaudit import Reaudit
 from scenarios.stages.runner import run_scenario
@@ -513,6 +513,17 @@ def test_an_axis_of_steps_is_called_so(chromium, instant):
         words = page.evaluate("[...document.querySelectorAll('#lanes text')].map(e => e.textContent)")
         assert "step" in words
         assert "the axis counts steps" in page.evaluate("document.querySelector('#windows').textContent")
+
+
+def test_acknowledgements_of_rounds_that_take_no_time_are_played_in_their_rounds(instant):
+    entry = loads((instant.parent / "results.json").read_text()).algorithms[0]
+    starts = played._played(entry.timeline)
+    where = [(kind, starts.places[k]) for kind, k in zip(entry.timeline.kind, starts.start, strict=True)]
+    last = max(place for kind, place in where if kind != "ack")
+    late = [place for kind, place in where if kind == "ack" and place > last]
+    assert late
+    assert max(late) <= last + 1
+    assert len(late) <= 2 * sum(kind != "ack" and place == last for kind, place in where)
 
 
 def test_a_table_of_traffic_has_numbers_first_and_no_column_of_one_word(instant):
