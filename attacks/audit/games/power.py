@@ -92,7 +92,7 @@ class Plan:
         if self.underpowered:
             return (
                 f"underpowered before it starts: {self.trials:,} guesses prove at most ε = "
-                f"{show(self.ceiling)}, so the "
+                f"{show(self.ceiling, 4)}, so the "
                 f"claim of {show(self.claim_epsilon, 4)} cannot be refuted by this game, whatever the "
                 "truth; that takes "
                 f"{_count(self.trials_to_reach)} guesses at least"
@@ -110,7 +110,7 @@ class Plan:
     @property
     def summary(self) -> str:
         """Plan in one sentence; the power is that for one Laplace release."""
-        start = f"{self.trials:,} guesses can prove ε up to {self.ceiling:.1f}; "
+        start = f"{self.trials:,} guesses can prove ε up to {show(self.ceiling, 4)}; "
         if self.underpowered:
             return (
                 f"{start}a claim of {show(self.claim_epsilon, 4)} cannot be refuted by the game, whatever the truth. "

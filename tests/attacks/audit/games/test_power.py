@@ -12,6 +12,7 @@ from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.games.game import ceiling, coins_for, looks, play
 from attacks.audit.games.power import FACTORS, Plan, percent, power
 from netsim.errors import PrivacyError
+from netsim.shown import show
 from tests.attacks.audit import known
 
 RNG = np.random.default_rng(29)
@@ -21,7 +22,7 @@ RNG = np.random.default_rng(29)
 def test_the_ceiling_has_the_printed_digits(trials, printed):
     plan = Plan.of(trials, 1.0)
     assert round(plan.ceiling, 1) == printed
-    assert plan.summary.startswith(f"{trials:,} guesses can prove ε up to {printed}; ")
+    assert plan.summary.startswith(f"{trials:,} guesses can prove ε up to {show(plan.ceiling, 4)}; ")
 
 
 def proven(right: int, guesses: int, delta: float, confidence: float) -> float:
@@ -142,7 +143,7 @@ def test_an_underpowered_claim_is_called_so_before_the_game():
     plan = Plan.of(10_000, 10.0)
     assert plan.underpowered
     assert plan.warning == (
-        "underpowered before it starts: 10,000 guesses prove at most ε = 8.11, so the claim of 10 cannot be refuted "
+        "underpowered before it starts: 10,000 guesses prove at most ε = 8.113, so the claim of 10 cannot be refuted "
         "by this game, whatever the truth; that takes 65,987 guesses at least"
     )
     assert "The exact ε, which is computed, still can refute it." in plan.summary
@@ -157,7 +158,7 @@ def test_a_weak_plan_is_warned_of_and_a_strong_one_is_praised_with_numbers():
     assert "low power" in weak.warning
     assert Plan.of(10_000, 1.0).warning is None
     assert Plan.of(10_000, 1.0).summary == (
-        "10,000 guesses can prove ε up to 8.1; "
+        "10,000 guesses can prove ε up to 8.113; "
         "a claim of 1 that is really 2 would be refuted in more than 99 % of audits if all of it is in one Laplace "
         "release; many small releases show it less."
     )
