@@ -43,6 +43,8 @@ class KeptGradients(Result):
     """Estimates without noise."""
     queries: int | None = None
     """Gradient queries of all agents."""
+    but_each_last: bool = False
+    """Whether the queries without an estimate are the last of each agent, and no others."""
     hidden: Counts | None = None
     """Queries of each agent that are not identifiable."""
     worst: float | None = None

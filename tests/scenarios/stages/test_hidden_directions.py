@@ -188,7 +188,12 @@ def test_what_a_pair_costs_where_other_numbers_are_received(mixed, adjacency):
     found = {share: scenarios.audit(mixed(share), None, *options, trials=50) for share in (0.95, 1.0)}
     assert found[0.95].verdict == "underpowered"
     assert "receives other numbers than in this run, a pair costs" in found[0.95].audit.reason
-    assert found[1.0].verdict == "consistent"
+    if mixed is Mixed:  # its line may decide, and it gets several answers
+        assert found[1.0].verdict == "underpowered"
+        assert "receives other numbers" not in found[1.0].audit.reason
+        assert "return np.abs(g + x) - np.abs(g - x)" in found[1.0].audit.reason
+    else:
+        assert found[1.0].verdict == "consistent"
 
 
 def largest(values, order, norm):

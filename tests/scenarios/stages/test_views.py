@@ -185,7 +185,7 @@ class TestThePage:
         assert "The claim, view by view" not in page(tree({"name": "it", "algorithms": [{"name": "a"}]}))
 
     def test_refuted_views_come_first(self, found):
-        cell = r'<td class="text">(?:<span class="sign bad"[^>]*>✕</span> )?(refuted|not refuted)'
+        cell = r'<td class="text"[^>]*>(?:<span class="sign bad"[^>]*>✕</span> )?(refuted|not refuted)'
         said = re.findall(cell, page(tree(self.results(found))))
         assert len(said) == 11
         assert said == sorted(said, reverse=True) != said[::-1]
