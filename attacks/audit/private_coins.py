@@ -43,7 +43,7 @@ from attacks.audit.pair import Pair, Simulate
 from attacks.audit.proof import BareError
 from attacks.audit.rare_tosses import RareSending, RareTosses
 from attacks.audit.verdict import BROKEN, Judgement, Verdict, exceeds
-from attacks.replay import CombinedReleaseError, Hypothesis, attempted, replay
+from attacks.replay import CombinedReleaseError, Hypothesis, attempted, attempted_replay
 from attacks.replay.coins import Coins, every
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, PrivacyError
@@ -372,7 +372,7 @@ def _unexplained(
 
         def explains(coins: Coins, seen: Reproduced = seen) -> bool:
             one = seen.sample
-            attempted(replay)(one.view, agent, other, coins, one.releases, one.dither)  # notes what is tossed
+            attempted_replay(one.view, agent, other, coins, one.releases, one.dither)  # notes what is tossed
             return _explains(seen, other, coins.copied, claim.epsilon)
 
         bare += not any(found for _, found in every(explains, LISTED))

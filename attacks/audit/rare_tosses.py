@@ -30,7 +30,7 @@ from attacks.audit.loss.secret_coins import SECRET, drawn_coins, joined, losses_
 from attacks.audit.loss.unprotected import UnprotectedMessage, draws_for
 from attacks.audit.pair import Simulate
 from attacks.audit.verdict import exceeds
-from attacks.replay import Hypothesis, Release, attempted, replay
+from attacks.replay import Hypothesis, Release, attempted, attempted_replay
 from attacks.replay.coins import Coins, DrawnCoins, are_whole, every
 from netsim.arrays import Array, Mask
 from netsim.claims import Claim
@@ -38,7 +38,6 @@ from netsim.errors import AttackError, NetsimError, TranscriptError
 from netsim.shown import show
 from netsim.transcript import Transcript
 
-_replay = attempted(replay)
 TURNED = 1024
 """Tosses that are turned at most, each by itself."""
 _JOINT = 2048
@@ -163,14 +162,14 @@ def _both(
     made = list[Sequence[Release]]()
 
     def sent(hypothesis: Hypothesis) -> dict[tuple[int, str], Array]:
-        found = _replay(sample.view, agent, hypothesis, coins.copied(), sample.releases, sample.dither)
+        found = attempted_replay(sample.view, agent, hypothesis, coins.copied(), sample.releases, sample.dither)
         other = found.departure is not None or found.overran or found.out_of_releases
         ends.append((found.departure, len(found.sendings), found.overran) if other else None)
         made.append(found.releases)
         return {(c.message, c.name): c.predicted for c in found.comparisons}
 
     start = coins.copied()
-    _replay(sample.view, agent, hypotheses[0], coins, sample.releases, sample.dither)  # notes what is tossed
+    attempted_replay(sample.view, agent, hypotheses[0], coins, sample.releases, sample.dither)  # notes what is tossed
     zero, one = (sent(hypothesis) for hypothesis in hypotheses)
     cost = math.fsum(float(cost_and_shifts(*pair)[0][0]) for pair in zip(*made, strict=False))
     return _Both(words, start, (zero, one), (ends[0], ends[1]), cost)
@@ -242,12 +241,14 @@ class RareTosses:
     def _hidden(self, one: _Both) -> bool:
         """Whether noise that is not sent as it was made is in what is apart, so that it may cover it."""
         sample, own = self.simulate(0, self.index), self.hypotheses[0]
-        known = _replay(sample.view, self.agent, own, one.coins.copied(), sample.releases, sample.dither).releases
+        known = attempted_replay(
+            sample.view, self.agent, own, one.coins.copied(), sample.releases, sample.dither
+        ).releases
 
         def sent(seed: int) -> Array | None:
             rng = np.random.default_rng(seed)
             made = [rng if release.sent_in is None else release.observed for release in known]
-            found = _replay(sample.view, self.agent, own, one.coins.copied(), made, sample.dither)
+            found = attempted_replay(sample.view, self.agent, own, one.coins.copied(), made, sample.dither)
             return next((c.predicted for c in found.comparisons if (c.message, c.name) == one.first_apart), None)
 
         zero, one_more = sent(0), sent(1)
@@ -322,7 +323,7 @@ class RareTosses:
         coins = cut.coins()
         if not isinstance(coins, Coins):
             return math.ulp(0.0)
-        _replay(cut.view, self.agent, self.hypotheses[world], coins, cut.releases, cut.dither)
+        attempted_replay(cut.view, self.agent, self.hypotheses[world], coins, cut.releases, cut.dither)
         return max(math.exp(coins.log_chance), math.ulp(0.0))
 
     def _unexplained(self, cuts: Sequence[Sample], world: int) -> Sequence[bool | None]:
@@ -390,7 +391,7 @@ def _sent(
     None where there are too many of these."""
     made = [rng] * (len(cut.releases) + _MORE)
     with np.errstate(all="ignore"):
-        found = _replay(cut.view, agent, hypothesis, coins, made, cut.dither)
+        found = attempted_replay(cut.view, agent, hypothesis, coins, made, cut.dither)
     if found.out_of_releases:
         return None
     return {c.name: np.logical_not(c.visible) for c in found.comparisons if c.message == message}

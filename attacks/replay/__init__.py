@@ -57,6 +57,7 @@ __all__ = [
     "Replayed",
     "Sending",
     "attempted",
+    "attempted_replay",
     "bits",
     "covered",
     "deviation",
@@ -185,6 +186,10 @@ def attempted(run: Callable[P, T]) -> Callable[P, T]:
             raise AttackError(f"its code fails at some toss ({type(error).__name__}: {error})") from error
 
     return attempt
+
+
+attempted_replay = attempted(replay)
+"""`replay` at coins that nobody may have tossed."""
 
 
 class CombinedReleaseError(TranscriptError):

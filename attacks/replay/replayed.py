@@ -126,6 +126,12 @@ class Release:
         """Standard deviation of the noise on each coordinate, (replicas, dimension); 0 where there is none."""
         return np.broadcast_to(deviation(self.noise), self.value.shape)
 
+    def alike(self, other: "Release") -> bool:
+        """Whether another one is of the same value and the same law: nobody tells them apart."""
+        one, two = vars(self.mechanism), vars(other.mechanism)
+        same = type(self.mechanism) is type(other.mechanism) and one.keys() == two.keys()
+        return same and all(np.array_equal(one[k], two[k]) for k in one) and np.array_equal(self.value, other.value)
+
     @property
     def covered(self) -> Array:
         """Value that the noise is added to."""

@@ -199,9 +199,12 @@ class _Mixture:
             return np.zeros((2, 0))
         count = len(self.chances)
         odds = self.share * np.exp(self.chances - special.logsumexp(self.chances))
+        means = means - means[0]
         if np.any(units != units[0]):
-            return _of_scales(means, units, np.asarray(np.kron(np.eye(2), odds), dtype=np.float64))
-        means = (means - means[0]) / units
+            differ = np.any((means != 0) | (units != units[0]), axis=0)
+            both: Array = np.asarray(np.kron(np.eye(2), odds), dtype=np.float64)
+            return _at_random(means[:, differ], units[:, differ], both)
+        means = means / units
         means = np.round(means @ _spanned(means), 9)
         _, first, which = np.unique(means, axis=0, return_index=True, return_inverse=True)
         some = means[first]
@@ -209,7 +212,7 @@ class _Mixture:
         weights: Array = np.array(each, dtype=np.float64)
         if np.array_equal(*weights):
             return np.zeros((2, 0))
-        return _on_grid(some[:, 0], weights) if some.shape[1] == 1 else _at_random(some, weights)
+        return _on_grid(some[:, 0], weights) if some.shape[1] == 1 else _at_random(some, np.ones_like(some), weights)
 
 
 def _spanned(apart: Array) -> Array:
@@ -226,29 +229,17 @@ def _on_grid(means: Array, weights: Array) -> Array:
     return weights @ stats.norm.pdf(grid - means[:, None]) * (grid[1] - grid[0])
 
 
-def _at_random(means: Array, weights: Array) -> Array:
-    """`_Mixture.masses` of values in several directions, at points drawn from both worlds: always the same."""
-    count = max(LEAST, min(DRAWN_AT, 2 ** int(math.log2(_AT_ONCE * 4 / len(means)))))
-    noise = _normal(means.shape[1], count)
+def _at_random(means: Array, units: Array, weights: Array) -> Array:
+    """`_Mixture.masses` of values in several directions, or with noise of several scales, (laws, numbers), at points
+    drawn from both worlds: always the same."""
+    count = max(LEAST, min(DRAWN_AT, 2 ** int(math.log2(max(1, _AT_ONCE * 4 // len(means))))))
     both = np.sum(weights, axis=0)
     shares: Array = (np.arange(count) + 0.5) / count * float(np.sum(both))
-    seen = means[np.minimum(np.searchsorted(np.cumsum(both), shares), len(means) - 1)] + noise
-    far = np.sum(seen**2, axis=1)[:, None] - 2 * seen @ means.T + np.sum(means**2, axis=1)
+    of = np.minimum(np.searchsorted(np.cumsum(both), shares), len(means) - 1)
+    seen, sharp = means[of] + units[of] * _normal(means.shape[1], count), units**-2
+    far = seen**2 @ sharp.T - 2 * seen @ (means * sharp).T + np.sum(means**2 * sharp + 2 * np.log(units), axis=1)
     densities = weights @ np.exp(-np.transpose(far - np.min(far, axis=1, keepdims=True)) / 2)
     return densities / np.sum(densities, axis=0) * np.sum(both) / count
-
-
-def _of_scales(means: Array, units: Array, weights: Array) -> Array:
-    """`_Mixture.masses` of noise of several scales, at points drawn from both worlds: always the same."""
-    told = np.any((means != means[0]) | (units != units[0]), axis=0)
-    means, units, both = means[:, told], units[:, told], np.sum(weights, axis=0)
-    count = max(LEAST, min(DRAWN_AT, 2 ** int(math.log2(max(1, _AT_ONCE * 4 // means.size)))))
-    shares: Array = (np.arange(count) + 0.5) / count * float(np.sum(both))
-    of = np.minimum(np.searchsorted(np.cumsum(both), shares), len(means) - 1)
-    seen = means[of] + units[of] * _normal(means.shape[1], count)
-    far = np.array([np.sum(((seen - m) / s) ** 2 / 2 + np.log(s), axis=1) for m, s in zip(means, units, strict=True)])
-    densities = weights @ np.exp(np.min(far, axis=0) - far)
-    return densities / np.sum(densities, axis=0) * float(np.sum(both)) / count
 
 
 @cache

@@ -89,7 +89,7 @@ class _Elsewhere:
             return None
         here, there = (sample.replayed(self.agent, one, "other numbers").releases for one in self.hypotheses)
         judged = [(a, b) for a, b in zip(here, there, strict=False) if a.judged[0] and b.judged[0]]
-        moved = [not _alike(a, b) for a, b in judged]
+        moved = [not a.alike(b) for a, b in judged]
         own = noise.own | {
             type(a.noise).__name__ for (a, _), one in zip(judged, moved, strict=True) if one and is_own(a.noise)
         }
@@ -144,20 +144,13 @@ def _more(costs: Array) -> bool:
     return float(np.max(costs)) > costs[0] * (1 + MORE)
 
 
-def _alike(a: Release, b: Release) -> bool:
-    """Whether a release is the same, and of the same law, under both hypotheses: then it costs nothing."""
-    one, other = vars(a.mechanism), vars(b.mechanism)
-    same = type(a.mechanism) is type(b.mechanism) and all(np.array_equal(one[k], other[k]) for k in one)
-    return same and np.array_equal(a.value, b.value)
-
-
 def _costs(judged: Sequence[tuple[Release, Release]], moved: Sequence[bool], delta: float) -> Array | None:
     """What a pair costs in each transcript, (replicas,), by the releases that it has `moved`; None where no cost is
     known."""
     laws = laws_with_cost(type(one.mechanism) for both, k in zip(judged, moved, strict=True) if k for one in both)
     if not laws or not laws <= (PURE if delta == 0 else UNBOUNDED):
         return None
-    return _added(judged, lambda a, b: np.zeros(len(a.value)) if _alike(a, b) else cost_and_shifts(a, b)[0])
+    return _added(judged, lambda a, b: np.zeros(len(a.value)) if a.alike(b) else cost_and_shifts(a, b)[0])
 
 
 def _added(judged: Sequence[tuple[Release, Release]], cost: Callable[[Release, Release], Array]) -> Array:

@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 
 from attacks.audit.loss.comparison import Sample
-from attacks.replay import Hypothesis, Release, Replayed, bits
+from attacks.replay import Hypothesis, Replayed, bits
 from attacks.replay.coins import every, from_start
 from netsim.arrays import Array
 from netsim.models.model import Regularizer
@@ -114,22 +114,11 @@ def _alike(a: Replayed, b: Replayed, shown: float) -> bool:
         return False
     if b.out_of_releases and math.isinf(shown):
         return a.out_of_releases
-    if not all(_same_release(*both) for both in zip(*releases, strict=False)):
+    if not all(one.alike(other) for one, other in zip(*releases, strict=False)):
         return False
     mine = {(c.message, c.name): c.predicted for c in a.comparisons}
     return all(
         (c.message, c.name) in mine and np.array_equal(bits(mine[c.message, c.name]), bits(c.predicted))
         for c in b.comparisons
         if c.message < shown
-    )
-
-
-def _same_release(a: Release, b: Release) -> bool:
-    """Whether both have one value and one law."""
-    one, other = vars(a.mechanism), vars(b.mechanism)
-    return (
-        type(a.mechanism) is type(b.mechanism)
-        and np.array_equal(bits(a.value), bits(b.value))
-        and one.keys() == other.keys()
-        and all(np.array_equal(one[k], other[k]) for k in one)
     )

@@ -30,7 +30,7 @@ from attacks.audit.loss.aimed_mixture import Worlds, aimed_at, values_of
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.loss.noise_check import ALPHA
 from attacks.audit.loss.recovered import all_come_out
-from attacks.replay import CombinedReleaseError, Hypothesis, Replayed, Sending, attempted, replay
+from attacks.replay import CombinedReleaseError, Hypothesis, Replayed, Sending, attempted_replay
 from attacks.replay.coins import HISTORIES, Coins, DrawnCoins, copied, every
 from netsim.arrays import Array
 from netsim.claims import Claim
@@ -108,9 +108,6 @@ def _number(value: float) -> str:
     return show(value, 4)
 
 
-_replay = attempted(replay)
-
-
 def read_at(sample: Sample, agent: int, hypothesis: Hypothesis, coins: np.random.Generator) -> Replayed:
     """Replay of transcripts at some coins.
 
@@ -119,18 +116,18 @@ def read_at(sample: Sample, agent: int, hypothesis: Hypothesis, coins: np.random
     `CombinedReleaseError` where one does not.
     """
     try:
-        return _replay(sample.view, agent, hypothesis, coins)
+        return attempted_replay(sample.view, agent, hypothesis, coins)
     except CombinedReleaseError:
         if not sample.releases:
             raise
         start = copied(coins)
-        found = _replay(sample.view, agent, hypothesis, coins, sample.releases)
+        found = attempted_replay(sample.view, agent, hypothesis, coins, sample.releases)
         if found.departure is not None and not found.out_of_releases:
             return found
         if not all_come_out(
             found,
             sample.releases,
-            lambda releases: _replay(sample.view, agent, hypothesis, copied(start), releases),
+            lambda releases: attempted_replay(sample.view, agent, hypothesis, copied(start), releases),
         ):
             raise
         return found
@@ -257,7 +254,7 @@ def _drawing(agent: int, count: int, progress: Shares) -> _Read:
         for k in range(count):
             make = partial(drawn_coins, k)
             coins = make()
-            found = _replay(group.sample.view, agent, hypothesis, coins)
+            found = attempted_replay(group.sample.view, agent, hypothesis, coins)
             progress(1 / count)
             yield make, History.of(group, coins.log_chance, found)
 
@@ -447,7 +444,7 @@ def _scores(
     alone: bool,
 ) -> _Scores:
     """Scores of transcripts of one replica each, by so many histories that are drawn."""
-    endings = [_ending(_replay(one.view, agent, hypotheses[world], one.coins())) for one in samples]
+    endings = [_ending(attempted_replay(one.view, agent, hypotheses[world], one.coins())) for one in samples]
     scores, explained = np.zeros(len(samples)), np.zeros((2, len(samples)))
     groups = _grouped(samples, agent, endings, alone)
     drawing = _drawing(agent, count, _part_of(progress, 2 * len(groups)))

@@ -68,15 +68,8 @@ def through(tmp_path_factory):
     return (folder / "audit-noisy.json").read_bytes()
 
 
-@pytest.mark.slow
-def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp_path, monkeypatch):
-    stopped = run_scenario(parse(SMALL), tmp_path, progress=StopAfter(100), page=False)
-    assert stopped.status == "interrupted"
-    assert stopped.algorithms[0].run.computed.unstacked == "somebody watches it"
-    assert json.loads(through)["computed"] == {
-        "reader": "live", "unstacked": "links acknowledge packets", "backend": "numpy", "device": None,
-    }  # fmt: skip
-    assert len(list((tmp_path / "audit-noisy").glob("*.npz"))) == 4
+def noted(monkeypatch):
+    """The chunks that an audit simulates, (world, chunk), but those whose noise is aimed; noted as it goes on."""
     simulated = []
     real = auditing.worlds
 
@@ -91,6 +84,19 @@ def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp
         return one
 
     monkeypatch.setattr(auditing, "worlds", counted)
+    return simulated
+
+
+@pytest.mark.slow
+def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp_path, monkeypatch):
+    stopped = run_scenario(parse(SMALL), tmp_path, progress=StopAfter(100), page=False)
+    assert stopped.status == "interrupted"
+    assert stopped.algorithms[0].run.computed.unstacked == "somebody watches it"
+    assert json.loads(through)["computed"] == {
+        "reader": "live", "unstacked": "links acknowledge packets", "backend": "numpy", "device": None,
+    }  # fmt: skip
+    assert len(list((tmp_path / "audit-noisy").glob("*.npz"))) == 4
+    simulated = noted(monkeypatch)
     told = Listens()
     assert run_scenario(parse(SMALL), tmp_path, progress=told, page=False).status == "complete"
     assert len(simulated) == 8
@@ -125,20 +131,7 @@ def test_a_finished_audit_of_an_interrupted_run_is_not_simulated_again(tmp_path,
     plan = study.planned(parse(TWO))
     assert not any(plan.going_on(tmp_path / "other").kept.values())
     assert plan.going_on(tmp_path).kept == {"noisy": 2, "more": 1}
-    simulated = []
-    real = auditing.worlds
-
-    def counted(*args):
-        simulate = real(*args)
-
-        def one(world, chunk):
-            if chunk < WORST_CASE:
-                simulated.append((world, chunk))
-            return simulate(world, chunk)
-
-        return one
-
-    monkeypatch.setattr(auditing, "worlds", counted)
+    simulated = noted(monkeypatch)
     told = Listens()
     assert run_scenario(parse(TWO), tmp_path, progress=told, page=False).status == "complete"
     assert simulated == [(0, 1), (1, 1)]  # of the second algorithm
