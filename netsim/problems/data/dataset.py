@@ -209,10 +209,13 @@ class Dataset(Shown):
         """Rows of Euclidean norm above the bound shortened to it: ‖∇ of a logistic record‖ <= norm_bound."""
         if not 0 < norm_bound < np.inf:
             raise ScenarioError("norm_bound", norm_bound, "not positive and finite", "a number > 0")
-        norms = np.linalg.norm(self.features, axis=1, keepdims=True)
+        largest: Array = np.max(np.abs(self.features), axis=1, keepdims=True, initial=0.0)
+        exponents = np.frexp(largest)[1]
+        near = np.ldexp(self.features, -exponents)  # the same digits, and squares that are numbers
+        norms = np.linalg.norm(near, axis=1, keepdims=True)
         scale = norm_bound * (1 - 2**-50)  # rounding must not carry a row back above the bound
-        shorter = self.features * (scale / np.maximum(norms, scale))
-        return replace(self, features=np.where(norms > norm_bound, shorter, self.features))
+        shorter = near * (scale / np.where(norms > 0, norms, 1.0))
+        return replace(self, features=np.where(norms > np.ldexp(norm_bound, -exponents), shorter, self.features))
 
     def in_unit_range(self) -> "Dataset":
         """Each feature v as (v − min)/(max − min) over all records, in [0, 1]; 0 where all have the same."""

@@ -1,5 +1,6 @@
 """A Ctrl-C while something is being loaded ends a command as a Ctrl-C, whatever the module makes of it."""
 
+import signal
 import subprocess
 import sys
 
@@ -61,3 +62,33 @@ def test_an_error_that_only_came_after_one_is_an_error():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 70
     assert "no such thing" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "says"),
+    [
+        ("", "mine.py:2 is being imported: does this loop end? ("),
+        ("import time; sys.meta_path.insert(0, type('Slow', (), {'find_spec': slow}))", "netsim loads its libraries"),
+    ],
+    ids=["code of the user's", "netsim's own"],
+)
+def test_what_takes_long_to_load_is_named_and_ends_with_a_ctrl_c(before, says, tmp_path):
+    (tmp_path / "mine.py").write_text("# a loop\nwhile True: pass\n")
+    code = f"""
+import sys
+def slow(name, path=None, target=None):
+    while name == "netsim.simulation":
+        time.sleep(0.01)
+{before}
+from scenarios import entry
+entry.QUIET = 0.4
+sys.argv = ["netsim", "audit", "mine.py:Mine"]
+entry.main()
+"""
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        while says not in (line := process.stderr.readline()):
+            assert line
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130

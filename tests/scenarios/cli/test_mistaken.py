@@ -467,6 +467,12 @@ AUDIT = "audit own.py -o rounds=2 --trials 50 --jobs 1 --out out"
 _SENT, _MIXED = "await node.exchange(z=z)", "z = heard.mix"
 OWN = {
     "an exit": (_MIXED, f"exit(3); {_MIXED}", 70, "SimulationError: the algorithm's code wants to end the process"),
+    "an exit that ends a process": (
+        _MIXED,
+        f"__import__('os')._exit(0); {_MIXED}",
+        70,
+        "SimulationError: the algorithm's code wants to end the process",
+    ),
     "an exit before time 0": ("rounds: int", "rounds: int = exit(3)", 2, "cannot be imported: SystemExit: 3 (line "),
     "a scale below 0": ("Laplace(self.scale(k))", "Laplace(-1.0)", 70, "PrivacyError: Laplace scale = -1.0: "),
     "a division by zero": (

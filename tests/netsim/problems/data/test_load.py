@@ -59,6 +59,16 @@ def test_clipping_bounds_the_gradient_of_every_record() -> None:
     assert np.linalg.norm(record.gradient(x), axis=1).max() <= 3.0 * (1 + 1e-12)
 
 
+def test_a_row_whose_squares_are_no_numbers_is_clipped_and_not_made_0():
+    row = np.random.default_rng(0).normal(size=(5, 4))
+    huge = Dataset("huge", row * [[1e200], [1e305], [1e-200], [1.0], [0.0]], np.ones(5))
+    with np.errstate(all="raise"):
+        found = huge.clipped(1.5).features
+    np.testing.assert_allclose(found[:2], 1.5 * (row / np.linalg.norm(row, axis=1, keepdims=True))[:2], rtol=1e-12)
+    assert np.array_equal(found[2:3], huge.features[2:3])
+    assert not found[4].any()
+
+
 def test_each_feature_is_brought_to_the_unit_interval_before_rows_are_clipped():
     plain, unit = load("breast_cancer"), load("breast_cancer", unit=True, norm_bound=2.0)
     low, high = plain.features.min(axis=0), plain.features.max(axis=0)
