@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import compress
+from typing import TypeAlias
 
 from attacks.audit.verdict import exceeds
 from scenarios.render.compared_runs import Run, redrawn
@@ -35,13 +36,17 @@ _DIGITS = 8
 """Of a SHA-256 of code, to distinguish it from another."""
 _SEARCHED = re.compile(r" \(the worst of [\d,]+ searched\)")
 """How many pairs were searched, which is not of the pair."""
-_TERMS: dict[str, Callable[[AuditResult], object]] = {
-    "δ": lambda a: a.claim.delta,
-    "adjacency": lambda a: a.claim.stated[0],
-    "norm of the claim": lambda a: a.claim.norm,
-    "change of the gradient": lambda a: show(a.claim.stated[1], 4),
-    "audited agent": lambda a: a.loss_breakdown.agent,
-    "audited pair": lambda a: _SEARCHED.sub("", a.pair),
+_Term: TypeAlias = Callable[[AuditResult], object]
+_ADJACENCY: Sequence[_Term] = (lambda a: a.claim.stated[0], lambda a: a.claim.adjacency)
+_CHANGE: Sequence[_Term] = (lambda a: show(a.claim.stated[1], 4), lambda a: show(a.claim.gradient_change, 4))
+"""As a claim states them, and as they were audited, which may be wider: two audits differ where both do."""
+_TERMS: dict[str, Sequence[_Term]] = {
+    "δ": (lambda a: a.claim.delta,),
+    "adjacency": _ADJACENCY,
+    "norm of the claim": (lambda a: a.claim.norm,),
+    "change of the gradient": _CHANGE,
+    "audited agent": (lambda a: a.loss_breakdown.agent,),
+    "audited pair": (lambda a: _SEARCHED.sub("", a.pair),),
 }
 """Terms of an audit: the exact epsilons of two that differ in one are not compared."""
 
@@ -215,21 +220,27 @@ def _cautions(
     paired = {one.label for pair in pairs for one in pair}
     costed = [(one.label, one.entry.measures) for one in subjects if one.entry.measures is not None]
     versions = [(run.label, run.results.versions.get("netsim-lab", "")) for run in runs]
-    changed = "change of the gradient between the worlds"
 
-    def differ(what: str, why: str, get: Callable[[AuditResult], str | None], *, axis: bool = True) -> str:
-        """A sentence of the algorithms that are not the same to their base; of an `axis` that all share also of all
-        algorithms where one has no base, unless every run has the same."""
+    def differ(
+        what: str, why: str, get: Callable[[AuditResult], str], *, terms: Sequence[_Term] = (), axis: bool = True
+    ) -> str:
+        """A sentence of the algorithms that are not the same to their base, in the words that `get` has for each; of
+        an `axis` that all share also of all algorithms where one has no base, unless every run has the same. `terms`:
+        what else differs wherever they do."""
         values = {label: get(audit) for label, audit in judged}
+        held = {label: [term(audit) for term in terms] for label, audit in judged}
         of_runs = {frozenset(values[label] for label in values if whose[label] == run) for run in whose.values()}
         alike = len(runs) > 1 and len(of_runs - {frozenset()}) == 1
         apart = {
             one.label
             for pair in pairs
-            if all(values.get(one.label) for one in pair) and len({values[one.label] for one in pair}) > 1
+            if all(values.get(one.label) for one in pair)
+            and len({values[one.label] for one in pair}) > 1
+            and all(a != b for a, b in zip(*(held[one.label] for one in pair), strict=True))
             for one in pair
         }
-        whole = axis and not (alike or values.keys() <= paired)
+        same = any(len(set(map(str, column))) == 1 for column in zip(*held.values(), strict=True))
+        whole = axis and not (alike or same or values.keys() <= paired)
         return _several(what, why, values.items(), None if whole else apart)
 
     each = [{entry.convergence.unit for entry in run.entries if entry.convergence} for run in runs]
@@ -237,10 +248,11 @@ def _cautions(
     units = [(one.label, one.entry.convergence.unit) for one in subjects if one.entry.convergence and not usual]
     found = [
         *_objectives(runs),
-        differ("adjacency", "their epsilons bound different changes", lambda a: a.claim.stated[0]),
+        differ("adjacency", "their epsilons bound different changes", lambda a: a.allowed, terms=_ADJACENCY)
+        or differ("change of the gradient", "the more it changes, the larger is ε",
+                  lambda a: f"{show(a.claim.gradient_change, 4)} in ℓ2", terms=_CHANGE),
         differ("δ", "an ε at one δ is none at another", lambda a: show(a.claim.delta)),
         differ("norm of the claim", "a change of 1 is not the same in both", lambda a: a.claim.norm),
-        differ(changed, "the more it changes, the larger is ε", lambda a: show(a.claim.stated[1], 4)),
         _several("accuracy's measure", "what an accuracy costs is of different measures",
                  ((label, own.measure.replace("_", " ")) for label, own in costed if own.to_accuracy)),
         _several("unit of time", "curves by rounds and by activations share an axis", units),
@@ -276,7 +288,7 @@ def _other_pairs(pairs: Sequence[tuple[Subject, Subject]]) -> Iterator[str]:
         base = next(base for base, _ in pairs if base.label == label)
         audits = [(one.label, audit) for one in (base, *apart) if (audit := _audit(one)) is not None]
         said = (
-            _several(what, why, [(name, str(_TERMS[what](one))) for name, one in audits])
+            _several(what, why, [(name, str(_TERMS[what][0](one))) for name, one in audits])
             for what, why in terms.items()
         )
         yield next(filter(None, said), "")
@@ -420,7 +432,7 @@ def _withheld(base: Subject, other: Subject) -> dict[str, None]:
     first, second = _audit(base), _audit(other)
     if first is None or second is None or _side(first.epsilon_exact, second.epsilon_exact) == "both infinite":
         return {}
-    return dict.fromkeys(name for name, term in _TERMS.items() if term(first) != term(second))
+    return dict.fromkeys(name for name, terms in _TERMS.items() if all(one(first) != one(second) for one in terms))
 
 
 def _side(one: EpsilonExact, two: EpsilonExact) -> Side:

@@ -46,6 +46,12 @@ def changed(run: Run, label: str, **parts) -> Run:
     return Run(run.folder, label, loads(as_json(results)), run.slugs)
 
 
+def audited_with(where: str, value) -> dict[str, object]:
+    """The field of an audit, and where it is stated of a claim, what was audited, too."""
+    used = where.replace("stated_adjacency", "adjacency").replace("stated_change", "gradient_change")
+    return {where: value, used: value}
+
+
 class OwnRun(Run):
     """A run whose second algorithm has code of somebody's own."""
 
@@ -142,9 +148,12 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
         ("problem__data", "another", "Not the same objective"),
         ("scenario__problem__ridge", 3.0, "Not the same objective (calm; other, by problem.ridge): errors are"),
         (f"{AUDIT}claim__delta", 0.01, "Not the same δ (0: noisy · calm; 0.01: noisy · other)"),
-        (f"{AUDIT}claim__stated_adjacency", "any", "Not the same adjacency"),
+        (f"{AUDIT}claim__stated_adjacency", "any",
+         "Not the same adjacency (any data in place of one record of one agent (the claim ignores how much they "
+         "differ): noisy · calm; any: noisy · other): their epsilons bound different changes."),
         (f"{AUDIT}claim__norm", "ℓ7", "Not the same norm of the claim"),
-        (f"{AUDIT}claim__stated_change", 77.0, "Not the same change of the gradient"),
+        (f"{AUDIT}claim__stated_change", 77.0,
+         "Not the same change of the gradient (∞ in ℓ2: noisy · calm; 77 in ℓ2: noisy · other): the more"),
         ("algorithms__1__measures__measure", "mean_error",
          "Not the same accuracy's measure (relative error: calm, plain · other; mean error: noisy · other)"),
         (f"{AUDIT}trials", 5, "Not the same number of transcripts of each world (80: noisy · calm; 5: noisy"),
@@ -158,14 +167,14 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
 )  # fmt: skip
 def test_what_cannot_be_compared_is_said(pair, where, value, said):
     run = read_runs([str(pair[0])])[0]
-    comparison = Comparison([run, changed(run, "other", **{where: value})])
+    comparison = Comparison([run, changed(run, "other", **audited_with(where, value))])
     assert any(line.startswith(said) for line in comparison.cautions), comparison.cautions
     if where.startswith(AUDIT):  # of another algorithm, which is not compared with it, it is no matter
         both = [json.loads(dumps(run.results))["algorithms"][1]["audit"], "done"]
         parts = dict(zip(("algorithms__0__audit", "algorithms__0__audit_status"), both, strict=True))
         first, second = changed(run, "calm", **parts), changed(run, "other", **parts)
-        path = where.replace("__1__", "__0__")
-        alike = Comparison([changed(first, "calm", **{path: value}), changed(second, "other", **{path: value})])
+        path = audited_with(where.replace("__1__", "__0__"), value)
+        alike = Comparison([changed(first, "calm", **path), changed(second, "other", **path)])
         assert alike.cautions == []
     if "objective" in said:
         assert all(one.final_error is one.gradient_error is None for one in comparison.against)
@@ -277,7 +286,7 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
         ("loss_breakdown__agent", 3, "audited agent"),
         ("pair", "two records", "audited pair"),
     ):
-        one = Comparison([calm, changed(above, "other", **{AUDIT + field: value})]).against[1]
+        one = Comparison([calm, changed(above, "other", **audited_with(AUDIT + field, value))]).against[1]
         assert one.epsilon_exact is None
         assert one.why["epsilon_exact"] == f"not the same {why}"
         assert against_words(one)["epsilon_exact"] == f"– (not the same {why})"
@@ -345,6 +354,14 @@ def test_a_wider_pair_is_no_other_adjacency(pair):
         assert len(comparison.cautions) == cautions, comparison.cautions
         assert comparison.cautions[-1].startswith("Not the same audited pair")
     assert comparison.result().algorithms[-1].adjacency == wider["adjacency"]
+
+
+def test_claims_stated_in_two_ways_and_audited_in_one_are_compared(pair):
+    run = read_runs([str(pair[0])])[0]
+    stated = {f"{AUDIT}claim__stated_adjacency": "one record replaced", f"{AUDIT}claim__stated_change": 0.5}
+    found = Comparison([run, changed(run, "other", **stated)])
+    assert found.cautions == []
+    assert "epsilon_exact" not in found.against[1].why
 
 
 def test_another_seed_is_another_split_of_the_same_data(pair):
