@@ -295,7 +295,7 @@ def _print_ratios(comparison: "Comparison") -> None:
 
     for one in comparison.against:
         console.print(f"[bold]{escape(one.other)}[/] against {escape(one.base)}:", highlight=False)
-        compared = against_words(one)
+        compared = against_words(one, alike=one.other not in comparison.redrawn)
         for name, words in comparison.quantities.items():
             found = getattr(one, name)
             how = (

@@ -31,6 +31,7 @@ _NOTHING = {"final_error": "0 but for rounding", "gradient_error": "recovered"}
 """What an error is of which a ratio tells nothing."""
 NOTHING_ESTIMATED = "nothing was estimated"
 """Why two algorithms have no ratio of gradient errors at all."""
+_GUESSES = "those of both are no better than guessing"
 _OPTIMA = "errors are relative to different optima"
 _DIGITS = 8
 """Of a SHA-256 of code, to distinguish it from another."""
@@ -104,10 +105,10 @@ class Comparison:
     @cached_property
     def cautions(self) -> list[str]:
         """A sentence for each thing that is not the same, and for each run that is not whole."""
-        return _cautions(self.runs, self.subjects, self._pairs)
+        return _cautions(self.runs, self.subjects, self.pairs)
 
     @cached_property
-    def _pairs(self) -> list[tuple[Subject, Subject]]:
+    def pairs(self) -> list[tuple[Subject, Subject]]:
         """Each algorithm of a later run behind the one of the same slug of the first run that has one, or behind the
         only one of the first run; within a single run behind its first."""
         first = [one for one in self.subjects if one.run is self.runs[0]]
@@ -125,8 +126,13 @@ class Comparison:
     @cached_property
     def against(self) -> list[ComparisonResult.Against]:
         """The second algorithm of each pair against the first."""
-        level = 1 - (1 - CONFIDENCE) / max(1, len(self._pairs) * len(QUANTITIES))
-        return [_against(base, other, level) for base, other in self._pairs]
+        level = 1 - (1 - CONFIDENCE) / max(1, len(self.pairs) * len(QUANTITIES))
+        return [_against(base, other, level) for base, other in self.pairs]
+
+    @cached_property
+    def redrawn(self) -> set[str]:
+        """Labels of the algorithms whose base solved another split of the data: a ratio is of the splits, too."""
+        return {other.label for base, other in self.pairs if redrawn(base.run, other.run)}
 
     @cached_property
     def quantities(self) -> dict[str, str]:
@@ -468,7 +474,9 @@ def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | st
     if (why := no_ratio(first, second, least=least, paired=paired)) is not None:
         return _without_ratio(name, why, base, other)
     certain = tuple(len(one) == 1 and not entry.noise for one, entry in zip((first, second), entries, strict=True))
-    return ratio(first, second, paired=paired, confidence=level, certain=certain)
+    found = ratio(first, second, paired=paired, confidence=level, certain=certain)
+    guessed = (isinstance(one.gradients, GradientResult) and one.gradients.guessed for one in entries)
+    return _GUESSES if name == "gradient_error" and not found.same and all(guessed) else found
 
 
 def _without_ratio(name: str, why: Missing, base: Subject, other: Subject) -> str:

@@ -2,9 +2,9 @@
 
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import TypedDict, cast
 
 from markupsafe import Markup, escape
 
@@ -29,7 +29,8 @@ _FIELDS = 12
 """Fields that differ beyond which their table is closed."""
 _EXACT = "epsilon_exact"
 _VERDICT_HEADS = ("ε claimed", "ε exact", "ε audited", "δ", "First violation: round or activation")
-_SAME, _FEW, _CERTAIN = "the same in every replica", " (too few replicas)", " (no noise in it)"
+_SAME, _FEW = "the same in every replica", " (too few replicas)"
+_CERTAIN, _REDRAWN = " (no noise in it)", " (of two splits of the data)"
 _MOST_DIGITS = 6
 """Of a ratio near 1."""
 _SIDES: dict[Side | None, str] = {
@@ -94,7 +95,9 @@ def comparison_page(comparison: Comparison) -> str:
             most_fields=_FIELDS,
             unrecorded=comparison.unrecorded,
             quantities=list(comparison.quantities.values()),
-            against=(rows := [_against(one, comparison.quantities) for one in comparison.against]),
+            against=(rows := [_against(comparison, one) for one in comparison.against]),
+            bold=any(apart for row in rows for _, apart in row["cells"]),
+            redrawn=comparison.redrawn,
             paired=any(row["replicas"] != MISSING for row in rows),
             exact=any(row["exact"] != MISSING for row in rows),
             certainty=comparison.certainty,
@@ -111,17 +114,27 @@ def comparison_page(comparison: Comparison) -> str:
     )
 
 
-def _against(one: ComparisonResult.Against, quantities: Collection[str] = tuple(QUANTITIES)) -> dict[str, object]:
+class _Row(TypedDict):
     """One algorithm against its base: cells, each with whether it differs with confidence."""
-    words = against_words(one)
-    ratios: dict[str, Ratio | None] = {name: getattr(one, name) for name in quantities}
+
+    other: Markup
+    base: Markup
+    cells: list[tuple[str, bool]]
+    replicas: str
+    exact: str
+
+
+def _against(comparison: Comparison, one: ComparisonResult.Against) -> _Row:
+    alike = one.other not in comparison.redrawn
+    words = against_words(one, alike=alike)
+    ratios: dict[str, Ratio | None] = {name: getattr(one, name) for name in comparison.quantities}
     found = [r for r in ratios.values() if r is not None]
     found = [r for r in found if not r.certain]
     paired = "paired, replica by replica" if any(r.paired for r in found) else "not paired" if found else MISSING
     return {
         "other": _whole(one.other),
         "base": _whole(one.base),
-        "cells": [(words[name], r and _apart(r)) for name, r in ratios.items()],
+        "cells": [(words[name], alike and r is not None and _apart(r)) for name, r in ratios.items()],
         "replicas": paired,
         "exact": words[_EXACT],
     }
@@ -236,16 +249,18 @@ def _apart(ratio: Ratio) -> bool:
     return ratio.told_apart and "1" not in [show(end, _MOST_DIGITS) for end in (ratio.low, ratio.high)]
 
 
-def against_words(one: ComparisonResult.Against) -> dict[str, str]:
+def against_words(one: ComparisonResult.Against, *, alike: bool = True) -> dict[str, str]:
     """Each ratio with its interval, whether the exact ε is proven to be another one, and how sure that is; or why
-    there is no such number."""
+    there is no such number. `alike`: whether both solved one split of the data."""
     found = {name: f"{MISSING} ({one.why[name]})" if one.why.get(name) else MISSING for name in (*QUANTITIES, _EXACT)}
     for name in QUANTITIES:
         ratio: Ratio | None = getattr(one, name)
         if ratio is not None:
             digits = _digits(ratio)
             ends = f" [{show(ratio.low, digits)}, {show(ratio.high, digits)}]" if ratio.has_interval else _FEW
-            found[name] = f"{show(ratio.estimate, digits)} ×{_CERTAIN if ratio.certain else ends}"
+            found[name] = (
+                f"{show(ratio.estimate, digits)} ×{ends if not ratio.certain else _CERTAIN if alike else _REDRAWN}"
+            )
             if ratio.certain and not _apart(ratio):
                 found[name] = f"the same to {_MOST_DIGITS} digits"
             if ratio.same:

@@ -488,8 +488,39 @@ def test_a_number_without_noise_is_its_own_interval(pair, first, second, noise, 
     comparison = Comparison(runs)
     assert against_words(comparison.against[0])["final_error"] == words
     assert comparison.replicas_needed == needed
-    bold = several._against(comparison.against[0])["cells"][0][1]
+    bold = several._against(comparison, comparison.against[0])["cells"][0][1]
     assert bool(bold) == (words[0].isdigit() and "few" not in words)
+
+
+@pytest.mark.parametrize(("seed", "bold"), [(5, True), (6, False)])
+def test_nothing_is_bold_between_two_splits_of_the_data(pair, seed, bold):
+    run = replace(read_runs([str(pair[0])])[0], slugs=("noisy",))
+    parts = {"algorithms__1__convergence__finals": [9.0 + k for k in range(12)], "seed": seed}
+    parts |= {"problem__smoothness": 9.0} if seed == 6 else {}
+    comparison = Comparison([changed(run, "one"), changed(run, "other", **parts)])
+    assert comparison.against[0].final_error.told_apart
+    text = comparison_page(comparison)
+    assert ("and is in bold" in text) == ("×" in "".join(re.findall(r"<td[^>]*><b>([^<]*)", text))) == bold
+
+
+def test_one_number_of_each_split_is_called_so(pair):
+    run = replace(read_runs([str(pair[0])])[0], slugs=("plain",))
+    parts = {"algorithms__0__convergence__finals": [9.0], "seed": 6, "problem__smoothness": 9.0}
+    one = changed(run, "one", algorithms__0__convergence__finals=[6.0])
+    assert ">1.5 × (of two splits of the data)<" in comparison_page(Comparison([one, changed(run, "other", **parts)]))
+
+
+def test_two_guesses_have_no_ratio(pair):
+    run = replace(read_runs([str(pair[0])])[0], slugs=("noisy",))
+
+    def guess(label, median):
+        scores = {"median": median, "baseline": 0.2, "by_replica": [median + k / 100 for k in range(12)]}
+        return changed(run, label, **{f"algorithms__1__gradients__{name}": one for name, one in scores.items()})
+
+    why = [Comparison([guess("one", 20.0), guess("other", at)]).against[0].why for at in (26.0, 0.1)]
+    assert [one.get("gradient_error") for one in why] == ["those of both are no better than guessing", None]
+    same = Comparison([guess("one", 20.0), guess("other", 20.0)]).against[0]
+    assert against_words(same)["gradient_error"] == "the same in every replica"
 
 
 def test_how_many_replicas_intervals_take_is_said_once(pair):
