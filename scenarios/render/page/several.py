@@ -42,6 +42,8 @@ _SIDES: dict[Side | None, str] = {
 _FINAL, _FINAL_WITHIN = "Final error", "Final error [5\u202f%, 95\u202f%]"
 _ESTIMATED, _ERRORS, _ACTIVATIONS = "Gradients estimated", "Error of these", "Most activations"
 _MESSAGES, _BYTES = "Messages", "Bytes on the air"
+FOUND = (_FINAL, _ESTIMATED, _ERRORS)
+"""Columns of a brief `run_table` that are no costs."""
 _GUESSED, _MARK = "no better than guessing", " *"
 _DISTANCE = "Final error: distance to the optimum, relative to it, median over the replicas."
 _MEANINGS = {
@@ -90,7 +92,7 @@ def comparison_page(comparison: Comparison) -> str:
             epsilon_heads=list(heads := _verdict_columns(subjects)),
             epsilon_cells=list(zip(*heads.values(), strict=True)) or [()] * len(subjects),
             two_kinds=any(re.fullmatch(r"algorithm(s\[.*\])?\.kind", one.field) for one in comparison.differences),
-            differences=[(d.field, list(map(_short, difference_cells(d, "absent")))) for d in comparison.differences],
+            differences=[(field, list(map(_short, cells))) for field, cells in difference_rows(comparison, "absent")],
             computed=any(d.field.endswith(COMPUTED) for d in comparison.differences),
             most_fields=_FIELDS,
             unrecorded=comparison.unrecorded,
@@ -150,6 +152,20 @@ def _short(text: str) -> str:
 
 
 # ── cells, for the page and for the terminal ────────────────────────────────────────────────────────────
+def difference_rows(comparison: Comparison, absent: str) -> list[tuple[str, list[str]]]:
+    """Each field that differs and its values: one row for a field that has the same ones in several algorithms."""
+    places: dict[tuple[str, ...], list[str]] = {}
+    every = {f"algorithms[{one['name']}]" for run in comparison.runs for one in run.specs}
+    for one in comparison.differences:
+        place = next((place for place in every if one.field.startswith(f"{place}.")), "")
+        field = one.field.removeprefix(place)
+        places.setdefault((field, *difference_cells(one, absent)), []).append(place)
+    return [
+        (f"{'algorithms[*]' if len(some) > 1 and {*some} == every else ', '.join(some)}{field}", cells)
+        for (field, *cells), some in places.items()
+    ]
+
+
 def difference_cells(one: ComparisonResult.Difference, absent: str) -> list[str]:
     """The values of a field that differs; a computed number with as few digits as tell it from the others."""
     there = [value for value in one.values if value is not ABSENT]

@@ -625,6 +625,23 @@ def test_names_are_escaped(pair):
     assert "<b>x</b>" not in text
 
 
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_names_and_verdicts_stay_together_and_no_two_lines_are_blank(pair, tmp_path, monkeypatch, columns):
+    monkeypatch.chdir(tmp_path)
+    places = [str(shutil.copytree(one, tmp_path / one.name)) for one in pair]
+    places.append(str(shutil.copytree(pair[0], tmp_path / "calm-with-a-longer-name")))
+    said = cli("compare", *places, ends=0, env={"COLUMNS": str(columns)}).stdout
+    assert "\n\n\n" not in re.sub(" +\n", "\n", said)
+    lines = said.splitlines()
+    assert max(map(len, lines)) <= columns
+    if columns >= 80:
+        assert [line.split() for line in lines if " verdict " in line] == [
+            ["algorithm", "verdict", "ε", "claimed", "ε", "exact", "ε", "audited"]
+        ]
+        assert len([line for line in lines if " noisy " in line and " · " in line and "≥" in line]) == 3
+    assert "δ = 0." in said
+
+
 @pytest.mark.slow
 def test_the_command_writes_a_page_and_prints_tables_or_json(pair, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -838,6 +855,24 @@ def test_parameters_that_runs_made_of_the_same_fields_are_listed(pair, values, c
     for one in listed:
         assert several.difference_cells(one, "absent") == [*cells, "absent"]
     assert ("Computed: parameters" in comparison_page(found)) == (cells is not None)
+
+
+def test_one_value_of_several_algorithms_is_said_once(pair):
+    (run,) = read_runs([str(pair[0])])
+
+    def stepped(label, **steps):
+        made = {name: run.resolved[name] | {"name": name, "step": step} for name, step in steps.items()}
+        return replace(run, label=label, resolved=made)
+
+    found = Comparison([stepped("one", plain=0.21, noisy=0.21), stepped("two", plain=0.22, noisy=0.22)])
+    assert several.difference_rows(found, "–") == [("algorithms[*].step (computed)", ["0.21", "0.22"])]
+    assert comparison_page(found).count("(computed)") == 1
+    assert len(found.differences) == 2
+    apart = Comparison([stepped("one", plain=0.21, noisy=0.23), stepped("two", plain=0.22, noisy=0.22)])
+    assert several.difference_rows(apart, "–") == [
+        ("algorithms[plain].step (computed)", ["0.21", "0.22"]),
+        ("algorithms[noisy].step (computed)", ["0.23", "0.22"]),
+    ]
 
 
 def test_a_parameter_whose_field_differs_is_not_listed_twice(pair):
