@@ -239,7 +239,11 @@ def _compare(
 
 
 def _print(comparison: "Comparison") -> None:
-    """What differs in what was asked, what cannot be compared, and then what came of it."""
+    """The finding, what differs in what was asked, what cannot be compared, and then what came of it."""
+    from scenarios.render.compared_headline import compared_headline
+
+    line(compared_headline(comparison), style="bold")
+    console.print()
     _print_differences(comparison)
     if comparison.cautions:
         line("Not all of this can be compared:", style="yellow")

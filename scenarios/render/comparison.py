@@ -151,7 +151,8 @@ class Comparison:
         said = ["2 × means twice the number of the base."] if any(not one.same for one in self.ratios) else []
         if any(one.has_interval and not (one.certain or one.same) for one in self.ratios):
             said.append(f"Of ratios: all intervals hold together at {show(100 * CONFIDENCE)} %.")
-        if any(one.epsilon_exact_confidence not in (None, 1) for one in self.against):
+        apart = (one for one in self.against if one.epsilon_exact in ("below", "above"))
+        if any(one.epsilon_exact_confidence != 1 for one in apart):
             audits = [one.entry.audit for one in self.subjects if isinstance(one.entry.audit, AuditResult)]
             alone = sorted({audit.exact_confidence for audit in audits} - {1})
             each = " or ".join(f"{show(100 * one)} %" for one in alone)
@@ -180,13 +181,14 @@ class Comparison:
                 replace(one, values=tuple(None if value is ABSENT else value for value in one.values))
                 for one in self.differences
             ),
-            algorithms=tuple(_algorithm(one) for one in self.subjects),
+            algorithms=tuple(algorithm(one) for one in self.subjects),
             confidence=CONFIDENCE,
             against=tuple(self.against),
         )
 
 
-def _algorithm(subject: Subject) -> ComparedAlgorithm:
+def algorithm(subject: Subject) -> ComparedAlgorithm:
+    """An algorithm in the document."""
     entry = subject.entry
     audit = _audit(subject)
     found = entry.gradients if isinstance(entry.gradients, GradientResult) else None

@@ -9,18 +9,19 @@ from typing import TypedDict, cast
 from markupsafe import Markup, escape
 
 from scenarios.files.document import setting
+from scenarios.render.compared_headline import compared_headline
 from scenarios.render.compared_runs import Run
 from scenarios.render.comparison import QUANTITIES, Comparison, Subject
 from scenarios.render.differing import ABSENT, COMPUTED
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import environment, progress, summaries
-from scenarios.render.sentences import ELSEWHERE, Finding, headline, meanings, terms, word
+from scenarios.render.sentences import ELSEWHERE, Finding, meanings, terms, word
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import ComparisonResult, Ratio, Side
-from scenarios.results.numbers import MISSING, at_least, count, exact, known, percent, show, show_epsilon
+from scenarios.results.numbers import MISSING, at_least, count, exact, known, percent, plural, show, show_epsilon
 from scenarios.results.tree import AlgorithmResult
 
 _LETTERS = 300
@@ -64,7 +65,8 @@ def comparison_page(comparison: Comparison) -> str:
     subjects, runs = comparison.subjects, comparison.runs
     ordered = [Finding(replace(one.entry, name=one.label)) for one in subjects]
     shown = [(one, Series(k)) for k, one in enumerate(ordered)]
-    name = f"{len(runs)} runs compared" + (f": {len(subjects)} algorithms" if len(runs) != len(subjects) else "")
+    own = plural(len({one.entry.slug for one in subjects}), "algorithm")
+    name = f"{len(runs)} runs compared" + (f": {own}" if len(runs) != len(subjects) else "")
     if len(runs) == 1:
         name = f"{len(subjects)} algorithms of {runs[0].label}"
     places = [
@@ -84,7 +86,7 @@ def comparison_page(comparison: Comparison) -> str:
             compared=comparison.compared,
             again=shlex.join(["netsim", "compare", *places]),
             commands=[(run.label, run.results.command) for run in runs],
-            headline=headline(ordered),
+            headline=compared_headline(comparison),
             epsilons=epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered)),
             meanings=meanings(ordered),
             cautions=comparison.cautions,

@@ -13,6 +13,7 @@ from netsim.errors import ScenarioError
 from netsim.shown import show_epsilon
 from scenarios.render import comparison as compared
 from scenarios.render import sentences
+from scenarios.render.compared_headline import compared_headline
 from scenarios.render.compared_runs import Run, read_runs
 from scenarios.render.comparison import Comparison
 from scenarios.render.differing import ABSENT, _differing
@@ -557,6 +558,50 @@ def test_algorithms_of_one_folder_and_one_of_each(pair):
     assert "Every field of the algorithms that" in page
 
 
+def without_audit(*places: int) -> dict[str, object]:
+    parts = {"audit": None, "audit_status": "not requested"}
+    return {f"algorithms__{k}__{name}": value for k in places for name, value in parts.items()}
+
+
+OTHER_NAMES = {f"algorithms__{k}__{field}": f"own-{k}" for k in (0, 1) for field in ("slug", "name")}
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({}, "The runs are the same in every field and every number. Verdicts: 1 no claim, 1 proven."),
+        ({"seed": 6, "scenario__seed": 6}, "The verdict is the same in both runs: proven."),
+        ({f"{AUDIT}verdict": "consistent"},
+         "No field differs, and yet some numbers do. noisy is proven in calm and consistent in other."),
+        (without_audit(0, 1) | {"scenario__audit": None}, "other was not audited."),
+        ({"status": "interrupted", "algorithms__1__audit": None, "algorithms__1__audit_status": "not reached"},
+         "other is interrupted: 1 of its 2 algorithms is not done."),
+        (OTHER_NAMES, "The runs have no algorithm in common."),
+        (OTHER_NAMES | {"problem__data": "another"},
+         "The runs solve different problems: their errors are not comparable. The runs have no algorithm in common."),
+    ],
+)  # fmt: skip
+def test_the_first_sentence_says_what_came_of_it(pair, tmp_path, parts, said):
+    run = read_runs([str(pair[0])])[0]
+    assert [sentences.word(one) for one in run.entries] == ["no claim", "proven"]
+    comparison = Comparison([run, replace(changed(run, "other", **parts), resolved=run.resolved)])
+    found = compared_headline(comparison)
+    assert said in found
+    assert f'<p class="headline">{found}</p>' in comparison_page(comparison).replace("\u202f", " ")
+
+
+def test_the_first_sentence_of_three_runs_names_those_that_it_is_of(pair):
+    run = read_runs([str(pair[0])])[0]
+    third = changed(run, "third", scenario__audit=None, **without_audit(0, 1))
+    found = compared_headline(Comparison([run, changed(run, "other", scenario__seed=6), third]))
+    assert found == "The verdict is the same in calm and other: proven. third was not audited."
+    errors = {"algorithms__1__convergence__finals": [9.0 + k for k in range(12)]}
+    own = {"algorithms__1__slug": "own", "algorithms__1__name": "own"} | without_audit(0)
+    found = compared_headline(Comparison([run, changed(run, "other", **errors), changed(run, "third", **own)]))
+    assert "Audited in one run alone: 1 proven. plain · third was not audited." in found
+    assert found.endswith("1 of 3 final errors differs beyond noise.")
+
+
 def test_a_row_of_a_comparison_has_one_number_of_digits(pair):
     (run,) = read_runs([str(pair[1])])
     one = Comparison([run]).subjects[-1]
@@ -635,7 +680,7 @@ def test_names_and_verdicts_stay_together_and_no_two_lines_are_blank(pair, tmp_p
     lines = said.splitlines()
     assert max(map(len, lines)) <= columns
     if columns >= 80:
-        assert [line.split() for line in lines if " verdict " in line] == [
+        assert [line.split() for line in lines if " verdict  " in line] == [
             ["algorithm", "verdict", "ε", "claimed", "ε", "exact", "ε", "audited"]
         ]
         assert len([line for line in lines if " noisy " in line and " · " in line and "≥" in line]) == 3
