@@ -22,8 +22,7 @@ def compared_headline(comparison: Comparison) -> str:
             None,
             (
                 *(_unfinished(comparison, run.label) for run in comparison.runs if run.results.status != "complete"),
-                _problems(comparison),
-                "" if comparison.pairs else "The runs have no algorithm in common.",
+                _problems(comparison) or ("" if comparison.pairs else "The runs have no algorithm in common."),
                 _the_same(comparison) or _verdicts(comparison),
                 _not_audited(comparison),
                 _errors(comparison),
@@ -95,8 +94,11 @@ def _verdicts(comparison: Comparison) -> str:
     judged = [[one for one in group if findings.verdict(one.entry)] for group in _groups(comparison)]
     judged = [group for group in judged if len(group) > 1]
     every = _findings(comparison.subjects)
-    if len(comparison.runs) == 1 or not judged:
+    if len(comparison.runs) == 1:
         return headline(every)
+    if not judged:
+        runs = [run for run in comparison.runs if any(map(findings.verdict, run.entries))]
+        return " ".join(map(_of_one, runs)) if 0 < len(runs) <= _MOST else headline(every)
     differ = [group for group in judged if len({word(one.entry) for one in group}) > 1]
     alike = [word(group[0].entry) for group in judged if group not in differ]
     said = [f"{_one_by_one(group)}." for group in differ[:_MOST]]
@@ -114,6 +116,12 @@ def _verdicts(comparison: Comparison) -> str:
     if alone:
         said.append(f"Audited in one run alone: {tally(alone)}.")
     return " ".join([*said, *apart(every)])
+
+
+def _of_one(run: Run) -> str:
+    """The finding of one run, behind its label."""
+    said = headline([Finding(entry) for entry in run.entries])
+    return f"{run.label}: {said[:1].lower()}{said[1:]}"
 
 
 def _where(comparison: Comparison, judged: Sequence[Sequence[Subject]]) -> str:
@@ -164,11 +172,16 @@ def _errors(comparison: Comparison) -> str:
         for one in comparison.against
         if one.final_error is not None and one.other not in comparison.redrawn
     ]
+    if found and all(one.same for one in found):
+        return "" if _the_same(comparison) else "No final error differs."
     differ = [one for one in found if one.told_apart]
     if not differ:
         return ""
     if len(found) == 1:
         return "The final errors differ beyond noise."
+    if len(comparison.runs) == 1:
+        base = comparison.against[0].base
+        return f"Final errors that differ from that of {base} beyond noise: {len(differ)} of {len(found)}."
     return f"{len(differ)} of {len(found)} final errors {'differs' if len(differ) == 1 else 'differ'} beyond noise."
 
 

@@ -104,8 +104,9 @@ def comparison_page(comparison: Comparison) -> str:
             redrawn=comparison.redrawn,
             paired=any(row["replicas"] != MISSING for row in rows),
             exact=any(row["exact"] != MISSING for row in rows),
+            sided=any(one.epsilon_exact in ("above", "below") for one in comparison.against),
             certainty=comparison.certainty,
-            intervals=any(one.has_interval and not one.certain for one in comparison.ratios),
+            intervals=any(one.has_interval and not (one.certain or one.same) for one in comparison.ratios),
             curves_title="The runs and the attacks",
             run_title="How they end, and what they cost",
             run_columns=(columns := run_table(subjects)),
@@ -133,7 +134,7 @@ def _against(comparison: Comparison, one: ComparisonResult.Against) -> _Row:
     words = against_words(one, alike=alike)
     ratios: dict[str, Ratio | None] = {name: getattr(one, name) for name in comparison.quantities}
     found = [r for r in ratios.values() if r is not None]
-    found = [r for r in found if not r.certain]
+    found = [r for r in found if not (r.certain or r.same)]
     paired = "paired, replica by replica" if any(r.paired for r in found) else "not paired" if found else MISSING
     return {
         "other": _whole(one.other),

@@ -74,7 +74,7 @@ def test_a_column_in_which_no_run_has_anything_is_left_out_with_its_meaning(pair
         re.findall(r'aria-label="(Verdicts|Ratios with intervals)".*?<thead><tr>(.*?)</tr>', text, re.DOTALL)
     )
     assert re.sub("(<[^>]*>)+", "|", heads["Verdicts"]) == "|Algorithm|Verdict|ε claimed|"
-    assert re.sub("(<[^>]*>)+", "|", heads["Ratios with intervals"]) == "|Algorithm|Final relative error|Replicas|"
+    assert re.sub("(<[^>]*>)+", "|", heads["Ratios with intervals"]) == "|Algorithm|Final relative error|"
     assert 'noisy · <b class="whole">scale-0.2</b><span>against noisy · <b class="whole">scale-0.1</b>' in text
     full = Comparison([run, changed(run, "other")]).subjects
     assert list(several.run_table(full))[1:4] == ["Replicas", "Gradients estimated", "Error of these"]
@@ -129,6 +129,16 @@ def test_five_times_the_noise_is_told_apart_by_pairs(pair):
     quotients = sorted(b / a for a, b in zip(*finals, strict=True))
     assert quotients[0] <= found.low
     assert found.estimate == pytest.approx((quotients[5] + quotients[6]) / 2)
+
+
+def test_of_numbers_that_are_the_same_no_interval_is_explained(pair):
+    run = read_runs([str(pair[0])])[0]
+    text = comparison_page(Comparison([run, changed(run, "other")]))
+    assert "the same in every replica" in text
+    assert "order statistics" not in text
+    assert "Exact ε: smaller" not in text
+    assert ">Replicas</th>" not in text.partition("Ratios, with intervals")[2].partition("</table>")[0]
+    assert "order statistics" in comparison_page(Comparison(read_runs([str(folder) for folder in pair])))
 
 
 def test_replicas_of_another_seed_are_no_pairs(pair):
@@ -578,7 +588,7 @@ OTHER_NAMES = {f"algorithms__{k}__{field}": f"own-{k}" for k in (0, 1) for field
          "other is interrupted: 1 of its 2 algorithms is not done."),
         (OTHER_NAMES, "The runs have no algorithm in common."),
         (OTHER_NAMES | {"problem__data": "another"},
-         "The runs solve different problems: their errors are not comparable. The runs have no algorithm in common."),
+         "The runs solve different problems: their errors are not comparable. calm: the audited privacy claim holds"),
     ],
 )  # fmt: skip
 def test_the_first_sentence_says_what_came_of_it(pair, tmp_path, parts, said):
@@ -594,7 +604,11 @@ def test_the_first_sentence_of_three_runs_names_those_that_it_is_of(pair):
     run = read_runs([str(pair[0])])[0]
     third = changed(run, "third", scenario__audit=None, **without_audit(0, 1))
     found = compared_headline(Comparison([run, changed(run, "other", scenario__seed=6), third]))
-    assert found == "The verdict is the same in calm and other: proven. third was not audited."
+    assert found == (
+        "The verdict is the same in calm and other: proven. third was not audited. No final error differs."
+    )
+    found = compared_headline(Comparison([run, third]))
+    assert found == ("calm: the audited privacy claim holds: proven. third was not audited. No final error differs.")
     errors = {"algorithms__1__convergence__finals": [9.0 + k for k in range(12)]}
     own = {"algorithms__1__slug": "own", "algorithms__1__name": "own"} | without_audit(0)
     found = compared_headline(Comparison([run, changed(run, "other", **errors), changed(run, "third", **own)]))
@@ -825,7 +839,10 @@ def test_what_was_asked_stands_before_what_came_of_it(pair, tmp_path):
     places += ["--out", str(tmp_path / "c.html")]
     for shown, order in (
         (text, ('id="differences"', 'id="verdicts"', 'id="sure"', 'id="repeat"')),
-        (cli("compare", *places, ends=0).stdout, ("algorithms[noisy].scale", "verdict", "loud against noisy · calm")),
+        (
+            cli("compare", *places, ends=0).stdout,
+            ("algorithms[noisy].scale", " verdict  ", "loud against noisy · calm"),
+        ),
     ):
         at = [shown.find(one) for one in order]
         assert -1 not in at
