@@ -172,7 +172,7 @@ def _errors(comparison: Comparison) -> str:
         for one in comparison.against
         if one.final_error is not None and one.other not in comparison.redrawn
     ]
-    if found and all(one.same for one in found):
+    if comparison.against and all(one.final_error is not None and one.final_error.same for one in comparison.against):
         return "" if _the_same(comparison) else "No final error differs."
     differ = [one for one in found if one.told_apart]
     if not differ:

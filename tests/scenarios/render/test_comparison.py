@@ -610,6 +610,8 @@ def test_the_first_sentence_of_three_runs_names_those_that_it_is_of(pair):
     found = compared_headline(Comparison([run, third]))
     assert found == ("calm: the audited privacy claim holds: proven. third was not audited. No final error differs.")
     errors = {"algorithms__1__convergence__finals": [9.0 + k for k in range(12)]}
+    other = changed(run, "other", seed=6, scenario__seed=6, problem__smoothness=9.0, **errors)
+    assert "error" not in compared_headline(Comparison([run, other, third]))  # of another split, which says nothing
     own = {"algorithms__1__slug": "own", "algorithms__1__name": "own"} | without_audit(0)
     found = compared_headline(Comparison([run, changed(run, "other", **errors), changed(run, "third", **own)]))
     assert "Audited in one run alone: 1 proven. plain · third was not audited." in found
