@@ -4,6 +4,7 @@ results that are there."""
 import math
 import webbrowser
 from collections.abc import Iterable
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,7 +16,7 @@ from netsim.errors import ScenarioError
 from netsim.files import not_written
 from scenarios.cli.options import Settings, bounded, command, dated_folder, given, of_folder, of_run, refuse, repeated
 from scenarios.files.folders import PAGE, RESULTS, SWEEP, SWEPT, check_new, written
-from scenarios.render.tables import Column, print_tables
+from scenarios.render.tables import Column, have_room, print_tables
 from scenarios.render.terminal import (
     INTERRUPTED,
     WRONG_INPUT,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from scenarios.results.tree import Results
 
 _COMPARED = Path("comparison.html")
+_LETTERS, _FEWER = 24, 16
+"""Letters of an algorithm's label that stand on one line where there is room, and where there is less."""
 
 
 @command("report", "netsim report results/lossy --open")
@@ -236,27 +239,32 @@ def _compare(
 
 
 def _print(comparison: "Comparison") -> None:
-    """What differs in what was asked, what cannot be compared, and then what came of it."""
+    """The finding, what differs in what was asked, what cannot be compared, and then what came of it."""
+    from scenarios.render.compared_headline import compared_headline
+
+    line(compared_headline(comparison), style="bold")
+    console.print()
     _print_differences(comparison)
     if comparison.cautions:
         line("Not all of this can be compared:", style="yellow")
     for caution in comparison.cautions:
         line(f"- {caution}", style="yellow")
-    console.print()
+    if comparison.cautions or comparison.unrecorded or not comparison.differences:  # else a table ends with one
+        console.print()
     line("What came of it:")
     _print_numbers(comparison)
     _print_ratios(comparison)
 
 
 def _print_differences(comparison: "Comparison") -> None:
-    from scenarios.render.page.several import difference_cells
+    from scenarios.render.page.several import difference_rows
     from scenarios.results.numbers import MISSING
 
-    if comparison.differences:
+    if rows := difference_rows(comparison, MISSING):
         line("In what they differ:")
-        fields = [Column("field", [escape(one.field) for one in comparison.differences])]
-        rows = [difference_cells(one, MISSING) for one in comparison.differences]
-        for run, cells in zip(comparison.columns, zip(*rows, strict=True), strict=True):
+        fields = [Column("field", [escape(field) for field, _ in rows])]
+        values = [cells for _, cells in rows]
+        for run, cells in zip(comparison.columns, zip(*values, strict=True), strict=True):
             fields.append(Column(run.label, [escape(cell) or '""' for cell in cells]))
         print_tables(fields[0], [fields[1:]], console)
     else:
@@ -267,22 +275,28 @@ def _print_differences(comparison: "Comparison") -> None:
 
 
 def _print_numbers(comparison: "Comparison") -> None:
-    from scenarios.render.page.several import run_meanings, run_table
+    from scenarios.render.page.several import FOUND, run_meanings, run_table
     from scenarios.render.sentences import elsewhere
     from scenarios.render.verdicts import coloured, epsilon_columns, print_meanings
     from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import MISSING, show
 
     entries = [one.entry for one in comparison.subjects]
-    names = Column("algorithm", [escape(one.label) for one in comparison.subjects], at_least=16)
     deltas = [show(one.audit.claim.delta) if isinstance(one.audit, AuditResult) else MISSING for one in entries]
-    columns = epsilon_columns(entries)
-    columns += [Column("δ", deltas, right=True, whole=True)] * ({*deltas} != {MISSING})
-    columns.append(Column("verdict", list(map(coloured, entries)), whole=True))
+    columns = [Column("verdict", list(map(coloured, entries)), whole=True), *epsilon_columns(entries)]
+    columns += [Column("δ", deltas, right=True, whole=True)] * (len({*deltas} - {MISSING}) > 1)
     found = run_table(comparison.subjects, brief=True)
     costs = [Column(head.lower(), cells, right=True, whole=True) for head, cells in found.items()]
-    print_tables(names, (columns, costs), console)
+    names = Column("algorithm", [escape(one.label) for one in comparison.subjects], at_least=_LETTERS)
+    groups = [columns, costs]
+    if not have_room([names, *costs], console):
+        groups = [columns, costs[: (n := sum(head in FOUND for head in found))], costs[n:]]
+    if not all(have_room([names, *group], console) for group in groups):
+        names = replace(names, at_least=_FEWER)
+    print_tables(names, groups, console)
     print_meanings(columns)
+    if len(one := {*deltas} - {MISSING}) == 1:
+        line(f"Audited at δ = {', '.join(one)}.", style="dim")
     line(run_meanings(found), style="dim")
     for one in comparison.subjects:
         if said := elsewhere(one.entry):
@@ -295,7 +309,7 @@ def _print_ratios(comparison: "Comparison") -> None:
 
     for one in comparison.against:
         console.print(f"[bold]{escape(one.other)}[/] against {escape(one.base)}:", highlight=False)
-        compared = against_words(one)
+        compared = against_words(one, alike=one.other not in comparison.redrawn)
         for name, words in comparison.quantities.items():
             found = getattr(one, name)
             how = (

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import compress
+from typing import TypeAlias
 
 from attacks.audit.verdict import exceeds
 from scenarios.render.compared_runs import Run, redrawn
@@ -30,18 +31,23 @@ _NOTHING = {"final_error": "0 but for rounding", "gradient_error": "recovered"}
 """What an error is of which a ratio tells nothing."""
 NOTHING_ESTIMATED = "nothing was estimated"
 """Why two algorithms have no ratio of gradient errors at all."""
+_GUESSES = "those of both are no better than guessing"
 _OPTIMA = "errors are relative to different optima"
 _DIGITS = 8
 """Of a SHA-256 of code, to distinguish it from another."""
 _SEARCHED = re.compile(r" \(the worst of [\d,]+ searched\)")
 """How many pairs were searched, which is not of the pair."""
-_TERMS: dict[str, Callable[[AuditResult], object]] = {
-    "δ": lambda a: a.claim.delta,
-    "adjacency": lambda a: a.claim.stated[0],
-    "norm of the claim": lambda a: a.claim.norm,
-    "change of the gradient": lambda a: show(a.claim.stated[1], 4),
-    "audited agent": lambda a: a.loss_breakdown.agent,
-    "audited pair": lambda a: _SEARCHED.sub("", a.pair),
+_Term: TypeAlias = Callable[[AuditResult], object]
+_ADJACENCY: Sequence[_Term] = (lambda a: a.claim.stated[0], lambda a: a.claim.adjacency)
+_CHANGE: Sequence[_Term] = (lambda a: show(a.claim.stated[1], 4), lambda a: show(a.claim.gradient_change, 4))
+"""As a claim states them, and as they were audited, which may be wider: two audits differ where both do."""
+_TERMS: dict[str, Sequence[_Term]] = {
+    "δ": (lambda a: a.claim.delta,),
+    "adjacency": _ADJACENCY,
+    "norm of the claim": (lambda a: a.claim.norm,),
+    "change of the gradient": _CHANGE,
+    "audited agent": (lambda a: a.loss_breakdown.agent,),
+    "audited pair": (lambda a: _SEARCHED.sub("", a.pair),),
 }
 """Terms of an audit: the exact epsilons of two that differ in one are not compared."""
 
@@ -99,10 +105,10 @@ class Comparison:
     @cached_property
     def cautions(self) -> list[str]:
         """A sentence for each thing that is not the same, and for each run that is not whole."""
-        return _cautions(self.runs, self.subjects, self._pairs)
+        return _cautions(self.runs, self.subjects, self.pairs)
 
     @cached_property
-    def _pairs(self) -> list[tuple[Subject, Subject]]:
+    def pairs(self) -> list[tuple[Subject, Subject]]:
         """Each algorithm of a later run behind the one of the same slug of the first run that has one, or behind the
         only one of the first run; within a single run behind its first."""
         first = [one for one in self.subjects if one.run is self.runs[0]]
@@ -120,8 +126,13 @@ class Comparison:
     @cached_property
     def against(self) -> list[ComparisonResult.Against]:
         """The second algorithm of each pair against the first."""
-        level = 1 - (1 - CONFIDENCE) / max(1, len(self._pairs) * len(QUANTITIES))
-        return [_against(base, other, level) for base, other in self._pairs]
+        level = 1 - (1 - CONFIDENCE) / max(1, len(self.pairs) * len(QUANTITIES))
+        return [_against(base, other, level) for base, other in self.pairs]
+
+    @cached_property
+    def redrawn(self) -> set[str]:
+        """Labels of the algorithms whose base solved another split of the data: a ratio is of the splits, too."""
+        return {other.label for base, other in self.pairs if redrawn(base.run, other.run)}
 
     @cached_property
     def quantities(self) -> dict[str, str]:
@@ -140,7 +151,8 @@ class Comparison:
         said = ["2 × means twice the number of the base."] if any(not one.same for one in self.ratios) else []
         if any(one.has_interval and not (one.certain or one.same) for one in self.ratios):
             said.append(f"Of ratios: all intervals hold together at {show(100 * CONFIDENCE)} %.")
-        if any(one.epsilon_exact_confidence not in (None, 1) for one in self.against):
+        apart = (one for one in self.against if one.epsilon_exact in ("below", "above"))
+        if any(one.epsilon_exact_confidence != 1 for one in apart):
             audits = [one.entry.audit for one in self.subjects if isinstance(one.entry.audit, AuditResult)]
             alone = sorted({audit.exact_confidence for audit in audits} - {1})
             each = " or ".join(f"{show(100 * one)} %" for one in alone)
@@ -169,13 +181,14 @@ class Comparison:
                 replace(one, values=tuple(None if value is ABSENT else value for value in one.values))
                 for one in self.differences
             ),
-            algorithms=tuple(_algorithm(one) for one in self.subjects),
+            algorithms=tuple(algorithm(one) for one in self.subjects),
             confidence=CONFIDENCE,
             against=tuple(self.against),
         )
 
 
-def _algorithm(subject: Subject) -> ComparedAlgorithm:
+def algorithm(subject: Subject) -> ComparedAlgorithm:
+    """An algorithm in the document."""
     entry = subject.entry
     audit = _audit(subject)
     found = entry.gradients if isinstance(entry.gradients, GradientResult) else None
@@ -215,21 +228,27 @@ def _cautions(
     paired = {one.label for pair in pairs for one in pair}
     costed = [(one.label, one.entry.measures) for one in subjects if one.entry.measures is not None]
     versions = [(run.label, run.results.versions.get("netsim-lab", "")) for run in runs]
-    changed = "change of the gradient between the worlds"
 
-    def differ(what: str, why: str, get: Callable[[AuditResult], str | None], *, axis: bool = True) -> str:
-        """A sentence of the algorithms that are not the same to their base; of an `axis` that all share also of all
-        algorithms where one has no base, unless every run has the same."""
+    def differ(
+        what: str, why: str, get: Callable[[AuditResult], str], *, terms: Sequence[_Term] = (), axis: bool = True
+    ) -> str:
+        """A sentence of the algorithms that are not the same to their base, in the words that `get` has for each; of
+        an `axis` that all share also of all algorithms where one has no base, unless every run has the same. `terms`:
+        what else differs wherever they do."""
         values = {label: get(audit) for label, audit in judged}
+        held = {label: [term(audit) for term in terms] for label, audit in judged}
         of_runs = {frozenset(values[label] for label in values if whose[label] == run) for run in whose.values()}
         alike = len(runs) > 1 and len(of_runs - {frozenset()}) == 1
         apart = {
             one.label
             for pair in pairs
-            if all(values.get(one.label) for one in pair) and len({values[one.label] for one in pair}) > 1
+            if all(values.get(one.label) for one in pair)
+            and len({values[one.label] for one in pair}) > 1
+            and all(a != b for a, b in zip(*(held[one.label] for one in pair), strict=True))
             for one in pair
         }
-        whole = axis and not (alike or values.keys() <= paired)
+        same = any(len(set(map(str, column))) == 1 for column in zip(*held.values(), strict=True))
+        whole = axis and not (alike or same or values.keys() <= paired)
         return _several(what, why, values.items(), None if whole else apart)
 
     each = [{entry.convergence.unit for entry in run.entries if entry.convergence} for run in runs]
@@ -237,10 +256,11 @@ def _cautions(
     units = [(one.label, one.entry.convergence.unit) for one in subjects if one.entry.convergence and not usual]
     found = [
         *_objectives(runs),
-        differ("adjacency", "their epsilons bound different changes", lambda a: a.claim.stated[0]),
+        differ("adjacency", "their epsilons bound different changes", lambda a: a.allowed, terms=_ADJACENCY)
+        or differ("change of the gradient", "the more it changes, the larger is ε",
+                  lambda a: f"{show(a.claim.gradient_change, 4)} in ℓ2", terms=_CHANGE),
         differ("δ", "an ε at one δ is none at another", lambda a: show(a.claim.delta)),
         differ("norm of the claim", "a change of 1 is not the same in both", lambda a: a.claim.norm),
-        differ(changed, "the more it changes, the larger is ε", lambda a: show(a.claim.stated[1], 4)),
         _several("accuracy's measure", "what an accuracy costs is of different measures",
                  ((label, own.measure.replace("_", " ")) for label, own in costed if own.to_accuracy)),
         _several("unit of time", "curves by rounds and by activations share an axis", units),
@@ -276,7 +296,7 @@ def _other_pairs(pairs: Sequence[tuple[Subject, Subject]]) -> Iterator[str]:
         base = next(base for base, _ in pairs if base.label == label)
         audits = [(one.label, audit) for one in (base, *apart) if (audit := _audit(one)) is not None]
         said = (
-            _several(what, why, [(name, str(_TERMS[what](one))) for name, one in audits])
+            _several(what, why, [(name, str(_TERMS[what][0](one))) for name, one in audits])
             for what, why in terms.items()
         )
         yield next(filter(None, said), "")
@@ -420,7 +440,7 @@ def _withheld(base: Subject, other: Subject) -> dict[str, None]:
     first, second = _audit(base), _audit(other)
     if first is None or second is None or _side(first.epsilon_exact, second.epsilon_exact) == "both infinite":
         return {}
-    return dict.fromkeys(name for name, term in _TERMS.items() if term(first) != term(second))
+    return dict.fromkeys(name for name, terms in _TERMS.items() if all(one(first) != one(second) for one in terms))
 
 
 def _side(one: EpsilonExact, two: EpsilonExact) -> Side:
@@ -456,7 +476,9 @@ def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | st
     if (why := no_ratio(first, second, least=least, paired=paired)) is not None:
         return _without_ratio(name, why, base, other)
     certain = tuple(len(one) == 1 and not entry.noise for one, entry in zip((first, second), entries, strict=True))
-    return ratio(first, second, paired=paired, confidence=level, certain=certain)
+    found = ratio(first, second, paired=paired, confidence=level, certain=certain)
+    guessed = (isinstance(one.gradients, GradientResult) and one.gradients.guessed for one in entries)
+    return _GUESSES if name == "gradient_error" and not found.same and all(guessed) else found
 
 
 def _without_ratio(name: str, why: Missing, base: Subject, other: Subject) -> str:

@@ -144,16 +144,13 @@ def headline(ordered: Sequence[Judged]) -> str:
     """The finding in a sentence or two; only a stated number counts as a claim."""
     with_verdict = [one for one in ordered if findings.verdict(one.entry)]
     judged = [one for one in with_verdict if one.entry.outside_model is None]
-    beyond = _tally([one.word for one in with_verdict if one.entry.outside_model is not None])
     claims = [one for one in judged if findings.has_claim(one.entry)]
-    silent = _tally([one.word for one in judged if not findings.has_claim(one.entry)])
-    besides = f" Audited without a claimed number: {silent}." if silent else ""
-    if beyond:
-        besides += f" Outside the papers' threat model, with an active adversary on the links: {beyond}."
-    false = [one.entry.name for one in ordered if findings.membership_breaks_claim(one.entry)]
-    if false:
-        besides += f" Membership is inferred better than the claim allows: {', '.join(false)}."
+    silent = tally([one.word for one in judged if not findings.has_claim(one.entry)])
+    besides = "".join(
+        [f" Audited without a claimed number: {silent}."] * bool(silent) + [f" {one}" for one in apart(ordered)]
+    )
     if not claims:
+        beyond = len(judged) < len(with_verdict)
         return f"No privacy claim was audited{' in its own threat model' if beyond else ''}.{besides}"
     broken = [one.word for one in claims if findings.claim_is_broken(one.entry)]
     others = [one.word for one in claims if not findings.claim_is_broken(one.entry)]
@@ -162,12 +159,23 @@ def headline(ordered: Sequence[Judged]) -> str:
         return f"The audited privacy claim {ends}: {(broken or others)[0]}.{besides}"
     total = f"{len(claims)} audited privacy claims"
     if not broken:
-        return f"Of {total}, none was shown to be false: {_tally(others)}.{besides}"
+        return f"Of {total}, none was shown to be false: {tally(others)}.{besides}"
     verb = "does" if len(broken) == 1 else "do"
-    rest = f" The others: {_tally(others)}." if others else ""
+    rest = f" The others: {tally(others)}." if others else ""
     if len(others) == 1:
         rest = f" The other one is {others[0]}."
-    return f"{len(broken)} of {total} {verb} not hold: {_tally(broken)}.{rest}{besides}"
+    return f"{len(broken)} of {total} {verb} not hold: {tally(broken)}.{rest}{besides}"
+
+
+def apart(ordered: Sequence[Judged]) -> list[str]:
+    """Sentences of a headline that are of no verdict on a claim: outside its threat model, and of membership."""
+    acted = [one for one in ordered if findings.verdict(one.entry) and one.entry.outside_model is not None]
+    beyond = tally([one.word for one in acted])
+    false = [one.entry.name for one in ordered if findings.membership_breaks_claim(one.entry)]
+    return [
+        *[f"Outside the papers' threat model, with an active adversary on the links: {beyond}."] * bool(acted),
+        *[f"Membership is inferred better than the claim allows: {', '.join(false)}."] * bool(false),
+    ]
 
 
 def terms(ordered: Sequence[Judged]) -> str:
@@ -184,7 +192,8 @@ def terms(ordered: Sequence[Judged]) -> str:
     return " ".join(parts)
 
 
-def _tally(words: Sequence[str]) -> str:
+def tally(words: Sequence[str]) -> str:
+    """How often each word is there."""
     return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
 
 

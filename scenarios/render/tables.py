@@ -71,8 +71,9 @@ def print_tables(first: Column, groups: Sequence[Sequence[Column]], console: Con
     tables = [list(stacked([first, *group], console)) for group in groups]
     roomy = all(have_room([first, *group], console) for group in groups)
     if roomy or (console.width >= NARROW and max(map(len, tables)) <= 2):
-        for table in (one for group in tables for one in group):
-            console.print(table, highlight=False)
+        for k, table in enumerate(one for group in tables for one in group):
+            table.show_edge = k == 0  # a blank line above; the edge of the next one would be a second
+            console.print(table if k == 0 else Padding(table, (0, 0, 1, 1)), highlight=False)
         return
     columns = [one for group in groups for one in group]
     for name, *cells in zip(first.cells, *(one.cells for one in columns), strict=True):

@@ -2,25 +2,26 @@
 
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import TypedDict, cast
 
 from markupsafe import Markup, escape
 
 from scenarios.files.document import setting
+from scenarios.render.compared_headline import compared_headline
 from scenarios.render.compared_runs import Run
 from scenarios.render.comparison import QUANTITIES, Comparison, Subject
 from scenarios.render.differing import ABSENT, COMPUTED
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import environment, progress, summaries
-from scenarios.render.sentences import ELSEWHERE, Finding, headline, meanings, terms, word
+from scenarios.render.sentences import ELSEWHERE, Finding, meanings, terms, word
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import ComparisonResult, Ratio, Side
-from scenarios.results.numbers import MISSING, at_least, count, exact, known, percent, show, show_epsilon
+from scenarios.results.numbers import MISSING, at_least, count, exact, known, percent, plural, show, show_epsilon
 from scenarios.results.tree import AlgorithmResult
 
 _LETTERS = 300
@@ -29,7 +30,8 @@ _FIELDS = 12
 """Fields that differ beyond which their table is closed."""
 _EXACT = "epsilon_exact"
 _VERDICT_HEADS = ("ε claimed", "ε exact", "ε audited", "δ", "First violation: round or activation")
-_SAME, _FEW, _CERTAIN = "the same in every replica", " (too few replicas)", " (no noise in it)"
+_SAME, _FEW = "the same in every replica", " (too few replicas)"
+_CERTAIN, _REDRAWN = " (no noise in it)", " (of two splits of the data)"
 _MOST_DIGITS = 6
 """Of a ratio near 1."""
 _SIDES: dict[Side | None, str] = {
@@ -41,6 +43,8 @@ _SIDES: dict[Side | None, str] = {
 _FINAL, _FINAL_WITHIN = "Final error", "Final error [5\u202f%, 95\u202f%]"
 _ESTIMATED, _ERRORS, _ACTIVATIONS = "Gradients estimated", "Error of these", "Most activations"
 _MESSAGES, _BYTES = "Messages", "Bytes on the air"
+FOUND = (_FINAL, _ESTIMATED, _ERRORS)
+"""Columns of a brief `run_table` that are no costs."""
 _GUESSED, _MARK = "no better than guessing", " *"
 _DISTANCE = "Final error: distance to the optimum, relative to it, median over the replicas."
 _MEANINGS = {
@@ -61,7 +65,8 @@ def comparison_page(comparison: Comparison) -> str:
     subjects, runs = comparison.subjects, comparison.runs
     ordered = [Finding(replace(one.entry, name=one.label)) for one in subjects]
     shown = [(one, Series(k)) for k, one in enumerate(ordered)]
-    name = f"{len(runs)} runs compared" + (f": {len(subjects)} algorithms" if len(runs) != len(subjects) else "")
+    own = plural(len({one.entry.slug for one in subjects}), "algorithm")
+    name = f"{len(runs)} runs compared" + (f": {own}" if len(runs) != len(subjects) else "")
     if len(runs) == 1:
         name = f"{len(subjects)} algorithms of {runs[0].label}"
     places = [
@@ -81,7 +86,7 @@ def comparison_page(comparison: Comparison) -> str:
             compared=comparison.compared,
             again=shlex.join(["netsim", "compare", *places]),
             commands=[(run.label, run.results.command) for run in runs],
-            headline=headline(ordered),
+            headline=compared_headline(comparison),
             epsilons=epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered)),
             meanings=meanings(ordered),
             cautions=comparison.cautions,
@@ -89,16 +94,19 @@ def comparison_page(comparison: Comparison) -> str:
             epsilon_heads=list(heads := _verdict_columns(subjects)),
             epsilon_cells=list(zip(*heads.values(), strict=True)) or [()] * len(subjects),
             two_kinds=any(re.fullmatch(r"algorithm(s\[.*\])?\.kind", one.field) for one in comparison.differences),
-            differences=[(d.field, list(map(_short, difference_cells(d, "absent")))) for d in comparison.differences],
+            differences=[(field, list(map(_short, cells))) for field, cells in difference_rows(comparison, "absent")],
             computed=any(d.field.endswith(COMPUTED) for d in comparison.differences),
             most_fields=_FIELDS,
             unrecorded=comparison.unrecorded,
             quantities=list(comparison.quantities.values()),
-            against=(rows := [_against(one, comparison.quantities) for one in comparison.against]),
+            against=(rows := [_against(comparison, one) for one in comparison.against]),
+            bold=any(apart for row in rows for _, apart in row["cells"]),
+            redrawn=comparison.redrawn,
             paired=any(row["replicas"] != MISSING for row in rows),
             exact=any(row["exact"] != MISSING for row in rows),
+            sided=any(one.epsilon_exact in ("above", "below") for one in comparison.against),
             certainty=comparison.certainty,
-            intervals=any(one.has_interval and not one.certain for one in comparison.ratios),
+            intervals=any(one.has_interval and not (one.certain or one.same) for one in comparison.ratios),
             curves_title="The runs and the attacks",
             run_title="How they end, and what they cost",
             run_columns=(columns := run_table(subjects)),
@@ -111,17 +119,27 @@ def comparison_page(comparison: Comparison) -> str:
     )
 
 
-def _against(one: ComparisonResult.Against, quantities: Collection[str] = tuple(QUANTITIES)) -> dict[str, object]:
+class _Row(TypedDict):
     """One algorithm against its base: cells, each with whether it differs with confidence."""
-    words = against_words(one)
-    ratios: dict[str, Ratio | None] = {name: getattr(one, name) for name in quantities}
+
+    other: Markup
+    base: Markup
+    cells: list[tuple[str, bool]]
+    replicas: str
+    exact: str
+
+
+def _against(comparison: Comparison, one: ComparisonResult.Against) -> _Row:
+    alike = one.other not in comparison.redrawn
+    words = against_words(one, alike=alike)
+    ratios: dict[str, Ratio | None] = {name: getattr(one, name) for name in comparison.quantities}
     found = [r for r in ratios.values() if r is not None]
-    found = [r for r in found if not r.certain]
+    found = [r for r in found if not (r.certain or r.same)]
     paired = "paired, replica by replica" if any(r.paired for r in found) else "not paired" if found else MISSING
     return {
         "other": _whole(one.other),
         "base": _whole(one.base),
-        "cells": [(words[name], r and _apart(r)) for name, r in ratios.items()],
+        "cells": [(words[name], alike and r is not None and _apart(r)) for name, r in ratios.items()],
         "replicas": paired,
         "exact": words[_EXACT],
     }
@@ -137,6 +155,20 @@ def _short(text: str) -> str:
 
 
 # ── cells, for the page and for the terminal ────────────────────────────────────────────────────────────
+def difference_rows(comparison: Comparison, absent: str) -> list[tuple[str, list[str]]]:
+    """Each field that differs and its values: one row for a field that has the same ones in several algorithms."""
+    places: dict[tuple[str, ...], list[str]] = {}
+    every = {f"algorithms[{one['name']}]" for run in comparison.runs for one in run.specs}
+    for one in comparison.differences:
+        place = next((place for place in every if one.field.startswith(f"{place}.")), "")
+        field = one.field.removeprefix(place)
+        places.setdefault((field, *difference_cells(one, absent)), []).append(place)
+    return [
+        (f"{'algorithms[*]' if len(some) > 1 and {*some} == every else ', '.join(some)}{field}", cells)
+        for (field, *cells), some in places.items()
+    ]
+
+
 def difference_cells(one: ComparisonResult.Difference, absent: str) -> list[str]:
     """The values of a field that differs; a computed number with as few digits as tell it from the others."""
     there = [value for value in one.values if value is not ABSENT]
@@ -236,16 +268,18 @@ def _apart(ratio: Ratio) -> bool:
     return ratio.told_apart and "1" not in [show(end, _MOST_DIGITS) for end in (ratio.low, ratio.high)]
 
 
-def against_words(one: ComparisonResult.Against) -> dict[str, str]:
+def against_words(one: ComparisonResult.Against, *, alike: bool = True) -> dict[str, str]:
     """Each ratio with its interval, whether the exact ε is proven to be another one, and how sure that is; or why
-    there is no such number."""
+    there is no such number. `alike`: whether both solved one split of the data."""
     found = {name: f"{MISSING} ({one.why[name]})" if one.why.get(name) else MISSING for name in (*QUANTITIES, _EXACT)}
     for name in QUANTITIES:
         ratio: Ratio | None = getattr(one, name)
         if ratio is not None:
             digits = _digits(ratio)
             ends = f" [{show(ratio.low, digits)}, {show(ratio.high, digits)}]" if ratio.has_interval else _FEW
-            found[name] = f"{show(ratio.estimate, digits)} ×{_CERTAIN if ratio.certain else ends}"
+            found[name] = (
+                f"{show(ratio.estimate, digits)} ×{ends if not ratio.certain else _CERTAIN if alike else _REDRAWN}"
+            )
             if ratio.certain and not _apart(ratio):
                 found[name] = f"the same to {_MOST_DIGITS} digits"
             if ratio.same:

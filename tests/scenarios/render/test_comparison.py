@@ -13,6 +13,7 @@ from netsim.errors import ScenarioError
 from netsim.shown import show_epsilon
 from scenarios.render import comparison as compared
 from scenarios.render import sentences
+from scenarios.render.compared_headline import compared_headline
 from scenarios.render.compared_runs import Run, read_runs
 from scenarios.render.comparison import Comparison
 from scenarios.render.differing import ABSENT, _differing
@@ -46,6 +47,12 @@ def changed(run: Run, label: str, **parts) -> Run:
     return Run(run.folder, label, loads(as_json(results)), run.slugs)
 
 
+def audited_with(where: str, value) -> dict[str, object]:
+    """The field of an audit, and where it is stated of a claim, what was audited, too."""
+    used = where.replace("stated_adjacency", "adjacency").replace("stated_change", "gradient_change")
+    return {where: value, used: value}
+
+
 class OwnRun(Run):
     """A run whose second algorithm has code of somebody's own."""
 
@@ -67,7 +74,7 @@ def test_a_column_in_which_no_run_has_anything_is_left_out_with_its_meaning(pair
         re.findall(r'aria-label="(Verdicts|Ratios with intervals)".*?<thead><tr>(.*?)</tr>', text, re.DOTALL)
     )
     assert re.sub("(<[^>]*>)+", "|", heads["Verdicts"]) == "|Algorithm|Verdict|ε claimed|"
-    assert re.sub("(<[^>]*>)+", "|", heads["Ratios with intervals"]) == "|Algorithm|Final relative error|Replicas|"
+    assert re.sub("(<[^>]*>)+", "|", heads["Ratios with intervals"]) == "|Algorithm|Final relative error|"
     assert 'noisy · <b class="whole">scale-0.2</b><span>against noisy · <b class="whole">scale-0.1</b>' in text
     full = Comparison([run, changed(run, "other")]).subjects
     assert list(several.run_table(full))[1:4] == ["Replicas", "Gradients estimated", "Error of these"]
@@ -124,6 +131,16 @@ def test_five_times_the_noise_is_told_apart_by_pairs(pair):
     assert found.estimate == pytest.approx((quotients[5] + quotients[6]) / 2)
 
 
+def test_of_numbers_that_are_the_same_no_interval_is_explained(pair):
+    run = read_runs([str(pair[0])])[0]
+    text = comparison_page(Comparison([run, changed(run, "other")]))
+    assert "the same in every replica" in text
+    assert "order statistics" not in text
+    assert "Exact ε: smaller" not in text
+    assert ">Replicas</th>" not in text.partition("Ratios, with intervals")[2].partition("</table>")[0]
+    assert "order statistics" in comparison_page(Comparison(read_runs([str(folder) for folder in pair])))
+
+
 def test_replicas_of_another_seed_are_no_pairs(pair):
     runs = read_runs([str(folder) for folder in pair])
     other = changed(runs[1], "other", seed=6)
@@ -142,9 +159,12 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
         ("problem__data", "another", "Not the same objective"),
         ("scenario__problem__ridge", 3.0, "Not the same objective (calm; other, by problem.ridge): errors are"),
         (f"{AUDIT}claim__delta", 0.01, "Not the same δ (0: noisy · calm; 0.01: noisy · other)"),
-        (f"{AUDIT}claim__stated_adjacency", "any", "Not the same adjacency"),
+        (f"{AUDIT}claim__stated_adjacency", "any",
+         "Not the same adjacency (any data in place of one record of one agent (the claim ignores how much they "
+         "differ): noisy · calm; any: noisy · other): their epsilons bound different changes."),
         (f"{AUDIT}claim__norm", "ℓ7", "Not the same norm of the claim"),
-        (f"{AUDIT}claim__stated_change", 77.0, "Not the same change of the gradient"),
+        (f"{AUDIT}claim__stated_change", 77.0,
+         "Not the same change of the gradient (∞ in ℓ2: noisy · calm; 77 in ℓ2: noisy · other): the more"),
         ("algorithms__1__measures__measure", "mean_error",
          "Not the same accuracy's measure (relative error: calm, plain · other; mean error: noisy · other)"),
         (f"{AUDIT}trials", 5, "Not the same number of transcripts of each world (80: noisy · calm; 5: noisy"),
@@ -158,14 +178,14 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
 )  # fmt: skip
 def test_what_cannot_be_compared_is_said(pair, where, value, said):
     run = read_runs([str(pair[0])])[0]
-    comparison = Comparison([run, changed(run, "other", **{where: value})])
+    comparison = Comparison([run, changed(run, "other", **audited_with(where, value))])
     assert any(line.startswith(said) for line in comparison.cautions), comparison.cautions
     if where.startswith(AUDIT):  # of another algorithm, which is not compared with it, it is no matter
         both = [json.loads(dumps(run.results))["algorithms"][1]["audit"], "done"]
         parts = dict(zip(("algorithms__0__audit", "algorithms__0__audit_status"), both, strict=True))
         first, second = changed(run, "calm", **parts), changed(run, "other", **parts)
-        path = where.replace("__1__", "__0__")
-        alike = Comparison([changed(first, "calm", **{path: value}), changed(second, "other", **{path: value})])
+        path = audited_with(where.replace("__1__", "__0__"), value)
+        alike = Comparison([changed(first, "calm", **path), changed(second, "other", **path)])
         assert alike.cautions == []
     if "objective" in said:
         assert all(one.final_error is one.gradient_error is None for one in comparison.against)
@@ -277,7 +297,7 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
         ("loss_breakdown__agent", 3, "audited agent"),
         ("pair", "two records", "audited pair"),
     ):
-        one = Comparison([calm, changed(above, "other", **{AUDIT + field: value})]).against[1]
+        one = Comparison([calm, changed(above, "other", **audited_with(AUDIT + field, value))]).against[1]
         assert one.epsilon_exact is None
         assert one.why["epsilon_exact"] == f"not the same {why}"
         assert against_words(one)["epsilon_exact"] == f"– (not the same {why})"
@@ -345,6 +365,14 @@ def test_a_wider_pair_is_no_other_adjacency(pair):
         assert len(comparison.cautions) == cautions, comparison.cautions
         assert comparison.cautions[-1].startswith("Not the same audited pair")
     assert comparison.result().algorithms[-1].adjacency == wider["adjacency"]
+
+
+def test_claims_stated_in_two_ways_and_audited_in_one_are_compared(pair):
+    run = read_runs([str(pair[0])])[0]
+    stated = {f"{AUDIT}claim__stated_adjacency": "one record replaced", f"{AUDIT}claim__stated_change": 0.5}
+    found = Comparison([run, changed(run, "other", **stated)])
+    assert found.cautions == []
+    assert "epsilon_exact" not in found.against[1].why
 
 
 def test_another_seed_is_another_split_of_the_same_data(pair):
@@ -471,8 +499,39 @@ def test_a_number_without_noise_is_its_own_interval(pair, first, second, noise, 
     comparison = Comparison(runs)
     assert against_words(comparison.against[0])["final_error"] == words
     assert comparison.replicas_needed == needed
-    bold = several._against(comparison.against[0])["cells"][0][1]
+    bold = several._against(comparison, comparison.against[0])["cells"][0][1]
     assert bool(bold) == (words[0].isdigit() and "few" not in words)
+
+
+@pytest.mark.parametrize(("seed", "bold"), [(5, True), (6, False)])
+def test_nothing_is_bold_between_two_splits_of_the_data(pair, seed, bold):
+    run = replace(read_runs([str(pair[0])])[0], slugs=("noisy",))
+    parts = {"algorithms__1__convergence__finals": [9.0 + k for k in range(12)], "seed": seed}
+    parts |= {"problem__smoothness": 9.0} if seed == 6 else {}
+    comparison = Comparison([changed(run, "one"), changed(run, "other", **parts)])
+    assert comparison.against[0].final_error.told_apart
+    text = comparison_page(comparison)
+    assert ("and is in bold" in text) == ("×" in "".join(re.findall(r"<td[^>]*><b>([^<]*)", text))) == bold
+
+
+def test_one_number_of_each_split_is_called_so(pair):
+    run = replace(read_runs([str(pair[0])])[0], slugs=("plain",))
+    parts = {"algorithms__0__convergence__finals": [9.0], "seed": 6, "problem__smoothness": 9.0}
+    one = changed(run, "one", algorithms__0__convergence__finals=[6.0])
+    assert ">1.5 × (of two splits of the data)<" in comparison_page(Comparison([one, changed(run, "other", **parts)]))
+
+
+def test_two_guesses_have_no_ratio(pair):
+    run = replace(read_runs([str(pair[0])])[0], slugs=("noisy",))
+
+    def guess(label, median):
+        scores = {"median": median, "baseline": 0.2, "by_replica": [median + k / 100 for k in range(12)]}
+        return changed(run, label, **{f"algorithms__1__gradients__{name}": one for name, one in scores.items()})
+
+    why = [Comparison([guess("one", 20.0), guess("other", at)]).against[0].why for at in (26.0, 0.1)]
+    assert [one.get("gradient_error") for one in why] == ["those of both are no better than guessing", None]
+    same = Comparison([guess("one", 20.0), guess("other", 20.0)]).against[0]
+    assert against_words(same)["gradient_error"] == "the same in every replica"
 
 
 def test_how_many_replicas_intervals_take_is_said_once(pair):
@@ -507,6 +566,56 @@ def test_algorithms_of_one_folder_and_one_of_each(pair):
     page = comparison_page(within)
     assert re.search(r'Field</th><th scope="col">plain</th><th scope="col">noisy</th>', page)
     assert "Every field of the algorithms that" in page
+
+
+def without_audit(*places: int) -> dict[str, object]:
+    parts = {"audit": None, "audit_status": "not requested"}
+    return {f"algorithms__{k}__{name}": value for k in places for name, value in parts.items()}
+
+
+OTHER_NAMES = {f"algorithms__{k}__{field}": f"own-{k}" for k in (0, 1) for field in ("slug", "name")}
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({}, "The runs are the same in every field and every number. Verdicts: 1 no claim, 1 proven."),
+        ({"seed": 6, "scenario__seed": 6}, "The verdict is the same in both runs: proven."),
+        ({f"{AUDIT}verdict": "consistent"},
+         "No field differs, and yet some numbers do. noisy is proven in calm and consistent in other."),
+        (without_audit(0, 1) | {"scenario__audit": None}, "other was not audited."),
+        ({"status": "interrupted", "algorithms__1__audit": None, "algorithms__1__audit_status": "not reached"},
+         "other is interrupted: 1 of its 2 algorithms is not done."),
+        (OTHER_NAMES, "The runs have no algorithm in common."),
+        (OTHER_NAMES | {"problem__data": "another"},
+         "The runs solve different problems: their errors are not comparable. calm: the audited privacy claim holds"),
+    ],
+)  # fmt: skip
+def test_the_first_sentence_says_what_came_of_it(pair, tmp_path, parts, said):
+    run = read_runs([str(pair[0])])[0]
+    assert [sentences.word(one) for one in run.entries] == ["no claim", "proven"]
+    comparison = Comparison([run, replace(changed(run, "other", **parts), resolved=run.resolved)])
+    found = compared_headline(comparison)
+    assert said in found
+    assert f'<p class="headline">{found}</p>' in comparison_page(comparison).replace("\u202f", " ")
+
+
+def test_the_first_sentence_of_three_runs_names_those_that_it_is_of(pair):
+    run = read_runs([str(pair[0])])[0]
+    third = changed(run, "third", scenario__audit=None, **without_audit(0, 1))
+    found = compared_headline(Comparison([run, changed(run, "other", scenario__seed=6), third]))
+    assert found == (
+        "The verdict is the same in calm and other: proven. third was not audited. No final error differs."
+    )
+    found = compared_headline(Comparison([run, third]))
+    assert found == ("calm: the audited privacy claim holds: proven. third was not audited. No final error differs.")
+    errors = {"algorithms__1__convergence__finals": [9.0 + k for k in range(12)]}
+    other = changed(run, "other", seed=6, scenario__seed=6, problem__smoothness=9.0, **errors)
+    assert "error" not in compared_headline(Comparison([run, other, third]))  # of another split, which says nothing
+    own = {"algorithms__1__slug": "own", "algorithms__1__name": "own"} | without_audit(0)
+    found = compared_headline(Comparison([run, changed(run, "other", **errors), changed(run, "third", **own)]))
+    assert "Audited in one run alone: 1 proven. plain · third was not audited." in found
+    assert found.endswith("1 of 3 final errors differs beyond noise.")
 
 
 def test_a_row_of_a_comparison_has_one_number_of_digits(pair):
@@ -575,6 +684,23 @@ def test_names_are_escaped(pair):
     )
     assert "<script" not in text
     assert "<b>x</b>" not in text
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_names_and_verdicts_stay_together_and_no_two_lines_are_blank(pair, tmp_path, monkeypatch, columns):
+    monkeypatch.chdir(tmp_path)
+    places = [str(shutil.copytree(one, tmp_path / one.name)) for one in pair]
+    places.append(str(shutil.copytree(pair[0], tmp_path / "calm-with-a-longer-name")))
+    said = cli("compare", *places, ends=0, env={"COLUMNS": str(columns)}).stdout
+    assert "\n\n\n" not in re.sub(" +\n", "\n", said)
+    lines = said.splitlines()
+    assert max(map(len, lines)) <= columns
+    if columns >= 80:
+        assert [line.split() for line in lines if " verdict  " in line] == [
+            ["algorithm", "verdict", "ε", "claimed", "ε", "exact", "ε", "audited"]
+        ]
+        assert len([line for line in lines if " noisy " in line and " · " in line and "≥" in line]) == 3
+    assert "δ = 0." in said
 
 
 @pytest.mark.slow
@@ -715,7 +841,10 @@ def test_what_was_asked_stands_before_what_came_of_it(pair, tmp_path):
     places += ["--out", str(tmp_path / "c.html")]
     for shown, order in (
         (text, ('id="differences"', 'id="verdicts"', 'id="sure"', 'id="repeat"')),
-        (cli("compare", *places, ends=0).stdout, ("algorithms[noisy].scale", "verdict", "loud against noisy · calm")),
+        (
+            cli("compare", *places, ends=0).stdout,
+            ("algorithms[noisy].scale", " verdict  ", "loud against noisy · calm"),
+        ),
     ):
         at = [shown.find(one) for one in order]
         assert -1 not in at
@@ -790,6 +919,24 @@ def test_parameters_that_runs_made_of_the_same_fields_are_listed(pair, values, c
     for one in listed:
         assert several.difference_cells(one, "absent") == [*cells, "absent"]
     assert ("Computed: parameters" in comparison_page(found)) == (cells is not None)
+
+
+def test_one_value_of_several_algorithms_is_said_once(pair):
+    (run,) = read_runs([str(pair[0])])
+
+    def stepped(label, **steps):
+        made = {name: run.resolved[name] | {"name": name, "step": step} for name, step in steps.items()}
+        return replace(run, label=label, resolved=made)
+
+    found = Comparison([stepped("one", plain=0.21, noisy=0.21), stepped("two", plain=0.22, noisy=0.22)])
+    assert several.difference_rows(found, "–") == [("algorithms[*].step (computed)", ["0.21", "0.22"])]
+    assert comparison_page(found).count("(computed)") == 1
+    assert len(found.differences) == 2
+    apart = Comparison([stepped("one", plain=0.21, noisy=0.23), stepped("two", plain=0.22, noisy=0.22)])
+    assert several.difference_rows(apart, "–") == [
+        ("algorithms[plain].step (computed)", ["0.21", "0.22"]),
+        ("algorithms[noisy].step (computed)", ["0.23", "0.22"]),
+    ]
 
 
 def test_a_parameter_whose_field_differs_is_not_listed_twice(pair):
