@@ -86,8 +86,7 @@ def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
         by = f"promised{f' ({claim.source})' * bool(claim.source)}, at δ = {show(claim.delta)}"
         by += ", the default" * (entry.kind == "python" and claim.norm != BY_HAND and claim.delta == MONITOR_DELTA)
     found = "computed: what the two data sets below really lose"
-    if ends.known and math.isinf(ends.upper) and math.isfinite(ends.lower):
-        found += " (∞: no upper end is proven)"
+    found += f" (∞: {audit.open_end})" if audit.open_end else ""
     guesses = f"measured: what guessing which data set it was proves, from {audit.trials:,} transcripts of each"
     return [
         ("ε claimed", show_epsilon(audit.epsilon_claimed), by),

@@ -123,6 +123,7 @@ def _run(results: Results) -> str:
             epsilons=epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered), on_its_page=True),
             meanings=meanings(ordered),
             missing=missing(results),
+            final_errors=sentences.final_errors(ordered),
             auditor=findings.auditor(results),
             listener=listener(results),
             outside=any(one.entry.outside_model for one in ordered),
