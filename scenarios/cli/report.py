@@ -250,12 +250,11 @@ def _print(comparison: "Comparison") -> None:
 
 def _print_differences(comparison: "Comparison") -> None:
     from scenarios.render.page.several import difference_cells
-    from scenarios.results.numbers import MISSING
 
     if comparison.differences:
         line("In what they differ:")
         fields = [Column("field", [escape(one.field) for one in comparison.differences])]
-        rows = [difference_cells(one, MISSING) for one in comparison.differences]
+        rows = [difference_cells(one) for one in comparison.differences]
         for run, cells in zip(comparison.columns, zip(*rows, strict=True), strict=True):
             fields.append(Column(run.label, [escape(cell) or '""' for cell in cells]))
         print_tables(fields[0], [fields[1:]], console)

@@ -89,7 +89,7 @@ def comparison_page(comparison: Comparison) -> str:
             epsilon_heads=list(heads := _verdict_columns(subjects)),
             epsilon_cells=list(zip(*heads.values(), strict=True)) or [()] * len(subjects),
             two_kinds=any(re.fullmatch(r"algorithm(s\[.*\])?\.kind", one.field) for one in comparison.differences),
-            differences=[(d.field, list(map(_short, difference_cells(d, "absent")))) for d in comparison.differences],
+            differences=[(d.field, list(map(_short, difference_cells(d)))) for d in comparison.differences],
             computed=any(d.field.endswith(COMPUTED) for d in comparison.differences),
             most_fields=_FIELDS,
             unrecorded=comparison.unrecorded,
@@ -137,15 +137,15 @@ def _short(text: str) -> str:
 
 
 # ── cells, for the page and for the terminal ────────────────────────────────────────────────────────────
-def difference_cells(one: ComparisonResult.Difference, absent: str) -> list[str]:
+def difference_cells(one: ComparisonResult.Difference) -> list[str]:
     """The values of a field that differs; a computed number with as few digits as tell it from the others."""
     there = [value for value in one.values if value is not ABSENT]
     if one.field.endswith(COMPUTED) and all(isinstance(value, float) for value in there):
         numbers = cast("list[float]", there)
         shown = (dict(zip(numbers, [show(value, n) for value in numbers], strict=True)) for n in range(4, 18))
         words = next(found for found in shown if len({*found.values()}) == len(found))
-        return [absent if value is ABSENT else words[cast("float", value)] for value in one.values]
-    return [absent if value is ABSENT else setting(value) for value in one.values]
+        return [MISSING if value is ABSENT else words[cast("float", value)] for value in one.values]
+    return [MISSING if value is ABSENT else setting(value) for value in one.values]
 
 
 def _named(one: Subject) -> tuple[Markup, str]:
