@@ -42,6 +42,8 @@ _COLUMNS = {
     "time": "Virtual seconds",
 }
 """Columns that are drawn, and a share of verdicts."""
+_CERTAIN = 12
+"""Significant digits of a number that are no rounding."""
 _NAMED = 3
 """Values of a field that are named one by one, at most."""
 _FEWEST, _CURVES = 4, 7
@@ -361,12 +363,12 @@ def _power(value: float) -> str:
 
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────
 def _number(row: Point, name: str) -> float:
-    """A quantity of a row; nan where it has none."""
+    """A quantity of a row, without what may be rounding; nan where it has none."""
     if name == _REFUTED:  # of claims: who claims nothing has none that could be refuted
         verdict = None if math.isnan(_number(row, "epsilon_claimed")) else row.get("verdict")
         return math.nan if verdict is None else float(verdict in BROKEN)
     value = row.get(name)
-    return float(value) if isinstance(value, int | float) else math.nan
+    return float(f"{value:.{_CERTAIN}g}") if isinstance(value, int | float) else math.nan
 
 
 def _key(value: object) -> object:

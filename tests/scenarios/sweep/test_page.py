@@ -515,6 +515,13 @@ def test_what_came_of_the_claims_and_where_it_turns_is_said_first(verdict, claim
     assert both.endswith(" Not shown to be false at any point: other.") == ("6 points" in said or "point (6)" in said)
 
 
+def test_numbers_that_differ_by_rounding_are_the_same():
+    row = {"algorithm": "mine", "packets": 3}
+    found = [row | {"scale": k, "point": k, "epsilon_claimed": 1 + k * 2.0**-52} for k in range(3)]
+    small = SweptTable("small", "x", "0", ("scale",), found)
+    assert constant(small) == ["ε claimed: mine 1", "Packets: mine 3"]
+
+
 def test_an_epsilon_has_the_same_digits_everywhere():
     row = {"algorithm": "mine", "epsilon_claimed": 69.47113, "final_error": 1.23456}
     found = [row | {"scale": k, "point": k, "packets": k} for k in range(2)]
