@@ -332,6 +332,7 @@ def method(audit: AuditResult) -> str:
 
 # ── over time, and by release ───────────────────────────────────────────────────────────────────────────
 P = TypeVar("P", bound=LossPart)
+_SCALES = {"Gaussian": "σ", "Laplace": "b"}
 ROWS = 12
 """Releases and links in a table, the costliest."""
 _BARS = 120
@@ -510,6 +511,15 @@ def _bars(audit: AuditResult, step: str, name: str) -> Chart | None:
 def costliest(parts: Sequence[P], most: int = ROWS) -> list[P]:
     """The parts with the highest mean cost."""
     return sorted(parts, key=lambda one: -1.0 if math.isnan(one.cost[1]) else one.cost[1], reverse=True)[:most]
+
+
+def noise(one: LossBreakdown.ReleaseLoss) -> str:
+    """The law of a release's noise with its scale, or the ends of it; empty where transcripts disagree."""
+    if one.where is None:
+        return ""
+    law, ends = one.where.mechanism, list(dict.fromkeys(map(show, one.where.scale)))
+    letter = next((letter for name, letter in _SCALES.items() if law.endswith(name)), "scale")
+    return f"{law}, {letter} = {' to '.join(ends)}"
 
 
 def released(one: LossBreakdown.ReleaseLoss, step: str) -> str:

@@ -289,7 +289,7 @@ def _chosen(timeline: Timeline) -> list[tuple[int, bool, int]]:
 def _broken_in_words(broken: Timeline.ClaimBreak, step: str) -> str:
     """The message that breaks the claim, when, and by how much."""
     when = "" if broken.time is None else f" at {show(broken.time)} s"
-    what = f"{broken.kind} {broken.number}"
+    what = f"{broken.kind}{' message' * (broken.kind == 'direct')} {broken.number}"
     if broken.field:
         what = f"{broken.field!r} in its {what}"
     release = "" if broken.release is None else f", release {broken.release + 1}"

@@ -5,7 +5,7 @@
   const data = JSON.parse(document.getElementById("timeline-data").textContent);
   const at = (id) => document.getElementById(id);
   const [CAPTURED, SEALED, MISSED, REPEAT, LOST, AWAY, DROPPED, COPY, BREAK] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-  const KINDS = ["exchange", "direct", "acknowledgement"];
+  const KINDS = ["exchange", "direct message", "acknowledgement"];
   const PER_SECOND = 1.1, LANES = 220; // places a second at speed 1; packets that one view of the lanes may show
   const player = at("player"), net = player.querySelector(".net"), moving = at("net-moving"), lanes = at("lanes");
   const agents = [...at("net-agents").children], links = [...at("net-links").children];

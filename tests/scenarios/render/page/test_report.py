@@ -18,7 +18,7 @@ from markupsafe import Markup
 from scenarios.render import plain_words
 from scenarios.render.page.charts import carried_on, hidden
 from scenarios.render.page.drawing import Drawing, Scale, picture
-from scenarios.render.page.epsilons import epsilons
+from scenarios.render.page.epsilons import epsilons, noise
 from scenarios.render.page.report import _headed, _whole_words, render
 from scenarios.render.page.report import page as page_of
 from scenarios.results.attacks import GradientResult
@@ -835,6 +835,22 @@ def test_the_final_errors_of_several_algorithms_stand_in_the_open(written):
     open_ = written(results).text.partition("Rebuilt")[0]
     assert f"Final relative error (0: the optimum, 1: as far from it as zero is): {line}." in open_
     assert "1: as far from it" not in written(alone(0)).text
+
+
+@pytest.mark.parametrize(
+    ("law", "said"),
+    [
+        ("Gaussian", "σ = 0.5"),
+        ("Laplace", "b = 0.5"),
+        ("perturbed objective: Laplace", "b = 0.5"),
+        ("Modulo", "scale = 0.5"),
+    ],
+)
+def test_the_scale_of_noise_has_its_letter(law, said):
+    where = SimpleNamespace(mechanism=law, scale=(0.5, 0.5))
+    assert noise(SimpleNamespace(where=where)) == f"{law}, {said}"
+    assert noise(SimpleNamespace(where=SimpleNamespace(mechanism=law, scale=(0.5, 2.0)))) == f"{law}, {said} to 2"
+    assert noise(SimpleNamespace(where=None)) == ""
 
 
 @pytest.mark.browser
