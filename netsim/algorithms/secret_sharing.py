@@ -83,6 +83,7 @@ from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian, UniformModulo
 from netsim.node import Node
 from netsim.schedules import SILENT, Constant, Schedule
+from netsim.shown import show
 
 PRIME = 2**53 - 111
 """The largest prime below 2^53."""
@@ -259,7 +260,9 @@ class SumOfStates(SecretSharing):
         """Raise a `PrivacyError` where noise might take a state of round k to the cut-off."""
         most = self.largest(node.agents) * self.resolution
         if not np.all(np.abs(x) + FAR * self.stddev(k) <= most):
-            raise PrivacyError(f"a state of agent {node.id} is near the cut-off at {most:.4g}, and noise is lost")
+            raise PrivacyError(
+                f"a state of agent {node.id} is near the cut-off at {show(most, 4)}, and noise is lost"
+            )
 
     async def mean(self, node: Node, state: Array) -> Array:
         """Mean of what all agents broadcast, this `state` being one's own."""

@@ -258,9 +258,8 @@ def _print(comparison: "Comparison") -> None:
 
 def _print_differences(comparison: "Comparison") -> None:
     from scenarios.render.page.several import difference_rows
-    from scenarios.results.numbers import MISSING
 
-    if rows := difference_rows(comparison, MISSING):
+    if rows := difference_rows(comparison):
         line("In what they differ:")
         fields = [Column("field", [escape(field) for field, _ in rows])]
         values = [cells for _, cells in rows]

@@ -184,7 +184,7 @@ class _Mistakes:
             )
             lists = [key for key, entries in self.tree.items() if isinstance(entries, list) and entries]
             return "unknown field" + (
-                inner or self._of_another(keys) or _near_text(name, forms, self.root, keys, lists)
+                inner or self._of_another(keys) or _near_text(name, models, self.root, keys, lists)
             ), allowed
         if kind.startswith("union_tag"):
             return self._explain_tag(kind, context, keys)
@@ -612,17 +612,21 @@ def _lists(path: str, value: Any) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _near_text(
-    name: str, forms: Sequence[Sequence[str]], root: type[BaseModel], keys: Sequence[Key], lists: Sequence[str]
+    name: str, models: Sequence[type[BaseModel]], root: type[BaseModel], keys: Sequence[Key], lists: Sequence[str]
 ) -> str:
     """Suggestion for an unknown field: a missing space, a near name beside it, a longer one with it as a word, or
-    a field of another part. `lists`: parts of this tree that have an entry."""
+    a field of another part. `models`: what the mapping around it may be; `lists`: parts of this tree that have an
+    entry."""
     if match := re.fullmatch(r"(\w+):(\S.*)", name):
         return f"; did you mean {match[1]!r}, with a space after the colon?"
-    beside = [one for form in forms for one in form]
+    beside = [one for model in models for one in model.model_fields]
     found = sorted({one for one in beside if name in one.split("_")}) if len(name) >= SHORTEST else []
     if not found and len(name) >= SHORTEST:
+        around = dotted(keys[:-1])
+        inside = re.sub(r"\[\d+\]", "[…]", around) + "."  # in a mapping of this kind or another
+        everywhere = {path for path in _paths(root, name) if path != name and not path.startswith(inside)}
         places = sorted(
-            {path for path in _paths(root, name) if path != name},
+            everywhere | {f"{around}.{path}".lstrip(".") for model in models for path in _paths(model, name)},
             key=lambda path: (path.count("."), "[" in path, path),
         )
         places = [path.replace("[…]", "[0]", 1) if path.partition("[")[0] in lists else path for path in places]

@@ -64,7 +64,8 @@ def says(entry: Entry) -> str:
         "not reached": "the run ended before this audit",
         findings.INTERRUPTED: f"this audit was interrupted{_kept(entry)}",
     }
-    nothing = "nothing was tested" if claimed is None else f"{claim} was not tested"
+    nothing = "nothing was tested" if claimed is None else f"{claim} was not audited"
+    nothing += ", but membership is inferred better than it allows" * findings.membership_breaks_claim(entry)
     compared = "A baseline, to compare the others with. " if entry.baseline else ""
     return f"{compared}{findings.capitalized(words.get(word(entry), nothing))}."
 
@@ -86,8 +87,7 @@ def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
         by = f"promised{f' ({claim.source})' * bool(claim.source)}, at δ = {show(claim.delta)}"
         by += ", the default" * (entry.kind == "python" and claim.norm != BY_HAND and claim.delta == MONITOR_DELTA)
     found = "computed: what the two data sets below really lose"
-    if ends.known and math.isinf(ends.upper) and math.isfinite(ends.lower):
-        found += " (∞: no upper end is proven)"
+    found += f" (∞: {audit.open_end})" if audit.open_end else ""
     guesses = f"measured: what guessing which data set it was proves, from {audit.trials:,} transcripts of each"
     return [
         ("ε claimed", show_epsilon(audit.epsilon_claimed), by),

@@ -288,6 +288,16 @@ def ran(results: Results, entry: AlgorithmResult) -> list[str]:
     return [*lines, *images(entry.images, results.problem.agents if results.problem else 0), *attacked.lines(entry)]
 
 
+def final_errors(ordered: Sequence[Finding]) -> str:
+    """How far from the optimum several algorithms ended, the nearest first; "" where fewer have such an error."""
+    ends = [(one.entry.convergence.final, one.entry.name) for one in ordered if one.entry.convergence]
+    known = sorted((final, name) for final, name in ends if final is not None)
+    if len(known) < 2:
+        return ""
+    listed = "; ".join(f"{name} {show(final)}" for final, name in known)
+    return f"Final relative error (0: the optimum, 1: as far from it as zero is): {listed}."
+
+
 def seen(entry: AlgorithmResult) -> list[str]:
     """What other listeners learn: exact prices of views, and games from there."""
     said = bool(elsewhere(entry))  # with the verdict

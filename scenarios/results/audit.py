@@ -256,6 +256,10 @@ class Game(Result):
     """Confidence of the bound."""
 
 
+_NEEDED = 6.0
+"""Transcripts of each world times δ, about, from which on they bound ε from above."""
+
+
 class AuditResult(_Repeated, Shown):
     """Three epsilons, evidence and verdict of one claim ([how an audit works](audit.md)). An audit has a tap of its
     own at its agent's door and on its links, on radio at the agent and its neighbors, whatever the scenario's
@@ -517,6 +521,25 @@ class AuditResult(_Repeated, Shown):
         above holds for all), but for who does not know private coins."""
         certain = self.claim.delta == 0 and self.secret_coins is None
         return 1.0 if certain else self.confidence
+
+    @property
+    def open_end(self) -> str:
+        """Why the upper end of ε exact is ∞ where its lower one is not, in words; empty where it is not so."""
+        ends, delta = self.epsilon_exact, self.claim.delta
+        if not ends.known or math.isfinite(ends.upper) or math.isinf(ends.lower):
+            return ""
+        if self.not_judged_from is not None:
+            return "noise below the rounding of the values it covers was not judged"
+        if self.leaks:
+            return "no noise protects a message of some transcripts"
+        if delta > 0 and self.trials < (needed := round(_NEEDED / delta)):
+            few = f"{self.trials:,} transcripts of each world are too few"
+            return f"{few}: at δ = {show(delta)} it takes about {needed:,}"
+        reason = "a transcript that was not seen may cost more"
+        if self.bound is not None:
+            return reason
+        found = f"looked for, as the claim is {self.verdict}" if self.verdict in ("vacuous", "undefined") else "found"
+        return f"{reason}, and no bound over all of them was {found}"
 
     @property
     def used_of_allowed(self) -> str:

@@ -3,6 +3,7 @@
 import math
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -61,15 +62,19 @@ class _Plan:
     first: Experiment | None
     kept: Mapping[str, int] = field(default_factory=dict[str, int])
     """Chunks of audits that an interrupted run of it has kept, by algorithm; none where there are variants."""
+    done: Mapping[str, Results] = field(default_factory=dict[str, Results])
+    """Results of the variants that an interrupted run of it had finished."""
 
     @cached_property
     def costs(self) -> dict[str, Cost]:
         """Of the run and the audit of the first that can be run, without what is kept."""
         return {} if self.first is None else self.first.costs(self.kept)
 
-    def going_on(self, folder: Path) -> "_Plan":
+    def going_on(self, folder: Path, command: str = "", page: bool = True) -> "_Plan":
         """The same without what the folder has kept."""
-        if self.variants or self.first is None:
+        if self.variants:
+            return replace(self, done=_done(folder, self.left, command, page))
+        if self.first is None:
             return self
         names = slugs(one.spec.name for one in self.first.subjects)
         kept = {
@@ -79,14 +84,20 @@ class _Plan:
         return replace(self, kept=kept)
 
     @property
+    def left(self) -> tuple[Variant, ...]:
+        """The variants that can be run and are not done."""
+        return tuple(one for one in self.variants if one.name not in self.absent and one.name not in self.done)
+
+    @property
     def seconds(self) -> float:
         """About how long all takes on one core; nan where only chance ends it."""
-        return (sum(one.seconds for one in self.costs.values()) + AROUND) * max(1, len(self.variants))
+        runs = len(self.variants) - len(self.done) if self.variants else 1
+        return (sum(one.seconds for one in self.costs.values()) + AROUND) * runs
 
     @property
     def ahead(self) -> str:
         """About how long it takes and how much memory."""
-        each = f"each of {len(self.variants)} variants: " if self.variants else ""
+        each = f"each of {len(self.variants) - len(self.done)} variants: " if self.variants else ""
         parts = ", ".join(f"{what} {one}" for what, one in self.costs.items())
         whole = "Only chance ends it" if math.isnan(self.seconds) else f"About {duration(self.seconds)} on one core"
         return f"{whole} ({each}{parts})."
@@ -143,12 +154,16 @@ def run_study(
 ) -> Results:
     """Run a scenario; with variants, each into `folder`/VARIANT, and results.json and report.html over all of them.
 
-    Takes and raises what `run_scenario` does, except that the error of a variant is recorded under
-    `variants` and not raised. A Ctrl-C ends all; what was done is in the folders. `jobs` processes (−1: one per core)
-    share the variants, unless somebody watches, or else the simulations of an audit; the numbers are the same.
+    Takes and raises what `run_scenario` does, except that the error of a variant is recorded under `variants` and not
+    raised. A Ctrl-C ends all; what was done is in the folders, and variants that were done are kept when the same
+    scenario goes on there. `jobs` processes (−1: one per core) share the variants, unless somebody watches, or else
+    the simulations of an audit; the numbers are the same.
     """
     check_folder(folder, (source.scenario if isinstance(source, Located) else source).name)  # planning takes long
-    plan, progress = planned(source, progress).going_on(folder), progress or Silent()
+    plan, progress = planned(source, progress).going_on(folder, command, page), progress or Silent()
+    if plan.done:
+        names = ", ".join(plan.done)
+        progress.say(f"Variants that are done and kept ({len(plan.done)} of {len(plan.variants)}): {names}")
     if deployed is None and plan.seconds > LONG:
         progress.say(plan.ahead)
     if not plan.variants and not plan.absent:
@@ -178,10 +193,12 @@ def _studied(
     write_text(folder / MANIFEST, dumps(manifest(results)))
     clear(folder)
     for variant in plan.variants:
-        (folder / variant.name / RESULTS).unlink(missing_ok=True)
+        if variant.name not in plan.done:
+            (folder / variant.name / RESULTS).unlink(missing_ok=True)
     fields = {v.name: v.fields for v in plan.variants} or {ALONE: {}}
     ran = {name: _ended(name, own, "not reached") for name, own in fields.items()}
     ran |= {name: _ended(name, fields[name], "data not present", None, why) for name, why in plan.absent.items()}
+    ran |= {name: _ended(name, fields[name], "complete", own) for name, own in plan.done.items()}
     save(folder, _with(results, [*ran.values()]))
     try:
         for done in _each(plan, folder, command, progress, watch, jobs, page):
@@ -199,6 +216,22 @@ def _studied(
     else:
         results = replace(results, status="failed" if "failed" in statuses else "complete")
     return _written(folder, results, [*ran.values()], page)
+
+
+def _done(folder: Path, variants: Sequence[Variant], command: str, page: bool) -> dict[str, Results]:
+    """Results of the very same variants, which an interrupted or failed run of all of them had finished."""
+    try:
+        if read_results(folder).status == "complete":  # all are to be run again
+            return {}
+    except ScenarioError:
+        return {}
+    verb, found = next(iter(command.split()[1:]), ""), dict[str, Results]()
+    for one in variants:
+        with suppress(ScenarioError):
+            own = standing(folder / one.name, one.located.scenario, verb)
+            if own is not None and (not page or (folder / one.name / PAGE).is_file()):
+                found[one.name] = own
+    return found
 
 
 def finished(
@@ -242,10 +275,10 @@ def _each(
     plan: _Plan, folder: Path, command: str, progress: Progress, watch: Watch | None, jobs: int, page: bool
 ) -> Iterator[Ended]:
     """Every variant as it is done, in order."""
-    left = [v for v in plan.variants if v.name not in plan.absent]
+    left = plan.left
     commands = [f"{command} --variant {v.name}" if command else "" for v in left]
     if jobs == 1 or watch is not None or len(left) < 2:
-        first = plan.first
+        first = None if plan.done else plan.first  # which is that of a variant that may be done
         for variant, own in zip(left, commands, strict=True):
             named = _Named(progress, variant.name)
             done = _one(variant, folder / variant.name, own, named, watch, jobs, page, first)

@@ -164,7 +164,7 @@ class _Painter:
         self._text(left, 0, _shortened(self.row.name, letters), weight="bold", fontsize=12)
         self._text(right, 0, self.row.verdict, ha="right", style="italic", fontsize=12)
         for lane, value, draw, absent in (
-            (1, self.row.claimed, self._claimed, "none, or undefined"),
+            (1, self.row.claimed, self._claimed, "none"),
             (2, self.row.estimate, self._exact, "not computed"),
             (3, self.row.audited, self._audited, "no game was played"),
         ):
@@ -323,16 +323,16 @@ def method(audit: AuditResult) -> str:
     closed = math.isfinite(interval.upper)
     if interval.by_formula:
         how = "the estimate is by a formula, from the noise of the releases"
-        if not closed and audit.claim.delta == 0:
-            how += "; at δ = 0 the upper end stays open, for what was never recorded may cost more"
     else:
-        how = "from below by sampled losses, from above " + ("by a bound on the cost" if closed else "not at all")
+        how = "from below by sampled losses" + ", from above by a bound on the cost" * closed
+    how += f"; up to ∞, for {audit.open_end}" if audit.open_end else ""
     more = "; an upper bound, for some noise is not on the wire verbatim"
     return how + (more if interval.upper_bound_only else "")
 
 
 # ── over time, and by release ───────────────────────────────────────────────────────────────────────────
 P = TypeVar("P", bound=LossPart)
+_SCALES = {"Gaussian": "σ", "Laplace": "b"}
 ROWS = 12
 """Releases and links in a table, the costliest."""
 _BARS = 120
@@ -511,6 +511,15 @@ def _bars(audit: AuditResult, step: str, name: str) -> Chart | None:
 def costliest(parts: Sequence[P], most: int = ROWS) -> list[P]:
     """The parts with the highest mean cost."""
     return sorted(parts, key=lambda one: -1.0 if math.isnan(one.cost[1]) else one.cost[1], reverse=True)[:most]
+
+
+def noise(one: LossBreakdown.ReleaseLoss) -> str:
+    """The law of a release's noise with its scale, or the ends of it; empty where transcripts disagree."""
+    if one.where is None:
+        return ""
+    law, ends = one.where.mechanism, list(dict.fromkeys(map(show, one.where.scale)))
+    letter = next((letter for name, letter in _SCALES.items() if law.endswith(name)), "scale")
+    return f"{law}, {letter} = {' to '.join(ends)}"
 
 
 def released(one: LossBreakdown.ReleaseLoss, step: str) -> str:

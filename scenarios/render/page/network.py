@@ -43,6 +43,7 @@ _MARKS = {
     "yes": CAPTURED, "sealed": SEALED, "missed": MISSED, "no": 0,
     "arrived": 0, "lost": LOST, "on the way": AWAY, "dropped": DROPPED,
 }  # fmt: skip
+_UNTAPPED = "not recorded"
 _DIGITS = 7
 """Significant digits of the page's times."""
 _SHORTEST, _LONGEST, _APART = 0.05, 3.0, 1.5
@@ -195,11 +196,11 @@ def _busiest(loads: LinkLoads) -> list[int]:
 def _tap(loads: LinkLoads, marks: Marks, row: int) -> str:
     """How a link, or a sender, is recorded."""
     if loads.sender is not None:
-        return "recorded" if loads.sender[row] in {*marks.transmitters, *marks.doors} else MISSING
+        return "recorded" if loads.sender[row] in {*marks.transmitters, *marks.doors} else _UNTAPPED
     link = frozenset((loads.between or ())[row])
     if link in marks.tapped:
         return "tapped, encrypted" if link in marks.sealed else "tapped"
-    return "recorded at an end" if link in marks.at_ends else MISSING
+    return "recorded at an end" if link in marks.at_ends else _UNTAPPED
 
 
 # ── packets to play ─────────────────────────────────────────────────────────────────────────────────────
@@ -258,24 +259,37 @@ def _tabulated(entry: AlgorithmResult, timeline: Timeline, played: Mapping[str, 
         "stopped": stopped_early(entry),
         "dates": ("rounds" if played["u"] is None else "walk") if played["m"] else None,
         "timeline": timeline,
-        "chosen": _chosen(timeline),
+        "chosen": (chosen := _chosen(timeline)),
+        "left": timeline.packets - len(chosen) - sum(left for _, _, left in chosen),
+        "slug": entry.slug,
+        "recorded": bool({"yes", "sealed"} & set(timeline.captured)),
     }
 
 
-def _chosen(timeline: Timeline) -> list[tuple[int, bool, bool]]:
-    """Packets of the table: each with whether it breaks the claim, and whether some before it are left out."""
+def _chosen(timeline: Timeline) -> list[tuple[int, bool, int]]:
+    """Packets of the table: each with whether it breaks the claim, and how many of the run stand between the one
+    before and it."""
     marks = _marks(timeline)
+    place = [
+        sum(one.left_out_before + one.packets for one in timeline.windows[:k]) + one.left_out_before + within
+        for k, one in enumerate(timeline.windows)
+        for within in range(one.packets)
+    ]  # of each packet, in the run
     chosen = set(range(min(_FIRST, len(marks))))
     hit = next((k for k, mark in enumerate(marks) if mark & BREAK), None)
     if hit is not None:
         chosen |= set(range(max(0, hit - _AROUND), min(len(marks), hit + _AROUND + 1)))
-    return [(k, bool(marks[k] & BREAK), k > 0 and k - 1 not in chosen) for k in sorted(chosen)]
+    before, found = -1, list[tuple[int, bool, int]]()
+    for k in sorted(chosen):
+        found.append((k, bool(marks[k] & BREAK), place[k] - before - 1))
+        before = place[k]
+    return found
 
 
 def _broken_in_words(broken: Timeline.ClaimBreak, step: str) -> str:
     """The message that breaks the claim, when, and by how much."""
     when = "" if broken.time is None else f" at {show(broken.time)} s"
-    what = f"{broken.kind} {broken.number}"
+    what = f"{broken.kind}{' message' * (broken.kind == 'direct')} {broken.number}"
     if broken.field:
         what = f"{broken.field!r} in its {what}"
     release = "" if broken.release is None else f", release {broken.release + 1}"
@@ -283,8 +297,9 @@ def _broken_in_words(broken: Timeline.ClaimBreak, step: str) -> str:
     if broken.why != "unprotected":
         cause = f"the exact ε so far is then {at_least(broken.epsilon)}"
     claimed = "" if broken.claimed is None else f", against {show_epsilon(broken.claimed)} claimed"
-    where = f"agent {broken.agent}, {step} {broken.activation}{release}{when}"
-    return f"{_how(broken).capitalize()}: {where}, sends {what} to {', '.join(map(str, broken.to))}; {cause}{claimed}"
+    where = f"gent {broken.agent}, {step} {broken.activation}{release}{when}"
+    where = f"A{where}" if broken.claimed is None else f"{_how(broken).capitalize()}: a{where}"
+    return f"{where}, sends {what} to {', '.join(map(str, broken.to))}; {cause}{claimed}"
 
 
 def _how(broken: Timeline.ClaimBreak) -> str:

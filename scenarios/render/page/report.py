@@ -44,7 +44,16 @@ from scenarios.render.page.drawing import (
     series,
     write_ticks,
 )
-from scenarios.render.page.epsilons import ROWS, costliest, epsilon_exact, epsilons, loss_charts, method, released
+from scenarios.render.page.epsilons import (
+    ROWS,
+    costliest,
+    epsilon_exact,
+    epsilons,
+    loss_charts,
+    method,
+    noise,
+    released,
+)
 from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, terms
 from scenarios.render.terminal import named
 from scenarios.results import attacked, findings, numbers
@@ -123,6 +132,7 @@ def _run(results: Results) -> str:
             epsilons=epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered), on_its_page=True),
             meanings=meanings(ordered),
             missing=missing(results),
+            final_errors=sentences.final_errors(ordered),
             auditor=findings.auditor(results),
             listener=listener(results),
             outside=any(one.entry.outside_model for one in ordered),
@@ -231,6 +241,7 @@ def environment() -> Environment:
         loss_charts=loss_charts,
         costliest=costliest,
         released=released,
+        noise_of=noise,
         step=step,
         loss_rows=ROWS,
         hidden_of=hidden,
@@ -289,14 +300,16 @@ def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:
     if wanted and not reached:
         found["progress"] = "no accuracy reached"
     elif reached and (last := reached[-1]).reached:
-        found["progress"] = f"{show(last.accuracy)} after Θ = {count(last.reached.plf)}"
+        unit = "round" if entry.convergence and entry.convergence.unit == "rounds" else "activation"
+        found["progress"] = f"error {show(last.accuracy)} after {plural(last.reached.plf, unit)} of an agent"
     if isinstance(entry.traffic_analysis, TrafficResult):
         activity = entry.traffic_analysis.activity
         of = "" if activity.activations is None else f" of {count(activity.activations)}"
         found["traffic"] = f"{count(activity.found)}{of} activations identified"
     if isinstance(audit := entry.audit, AuditResult):
         parts = audit.loss_breakdown
-        counted = f"{plural(parts.counts.releases, 'release')}, mean cost {show(parts.total.cost[1])}"
+        cost = show_epsilon(parts.total.cost[1])
+        counted = f"{plural(parts.counts.releases, 'release')}, together at a mean cost of {cost}"
         bare = len(audit.unprotected_fields)
         found["breakdown"] = plural(bare, "unprotected field") if bare else counted
         if audit.search:

@@ -94,7 +94,7 @@ def comparison_page(comparison: Comparison) -> str:
             epsilon_heads=list(heads := _verdict_columns(subjects)),
             epsilon_cells=list(zip(*heads.values(), strict=True)) or [()] * len(subjects),
             two_kinds=any(re.fullmatch(r"algorithm(s\[.*\])?\.kind", one.field) for one in comparison.differences),
-            differences=[(field, list(map(_short, cells))) for field, cells in difference_rows(comparison, "absent")],
+            differences=[(field, list(map(_short, cells))) for field, cells in difference_rows(comparison)],
             computed=any(d.field.endswith(COMPUTED) for d in comparison.differences),
             most_fields=_FIELDS,
             unrecorded=comparison.unrecorded,
@@ -155,29 +155,29 @@ def _short(text: str) -> str:
 
 
 # ── cells, for the page and for the terminal ────────────────────────────────────────────────────────────
-def difference_rows(comparison: Comparison, absent: str) -> list[tuple[str, list[str]]]:
+def difference_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
     """Each field that differs and its values: one row for a field that has the same ones in several algorithms."""
     places: dict[tuple[str, ...], list[str]] = {}
     every = {f"algorithms[{one['name']}]" for run in comparison.runs for one in run.specs}
     for one in comparison.differences:
         place = next((place for place in every if one.field.startswith(f"{place}.")), "")
         field = one.field.removeprefix(place)
-        places.setdefault((field, *difference_cells(one, absent)), []).append(place)
+        places.setdefault((field, *difference_cells(one)), []).append(place)
     return [
         (f"{'algorithms[*]' if len(some) > 1 and {*some} == every else ', '.join(some)}{field}", cells)
         for (field, *cells), some in places.items()
     ]
 
 
-def difference_cells(one: ComparisonResult.Difference, absent: str) -> list[str]:
+def difference_cells(one: ComparisonResult.Difference) -> list[str]:
     """The values of a field that differs; a computed number with as few digits as tell it from the others."""
     there = [value for value in one.values if value is not ABSENT]
     if one.field.endswith(COMPUTED) and all(isinstance(value, float) for value in there):
         numbers = cast("list[float]", there)
         shown = (dict(zip(numbers, [show(value, n) for value in numbers], strict=True)) for n in range(4, 18))
         words = next(found for found in shown if len({*found.values()}) == len(found))
-        return [absent if value is ABSENT else words[cast("float", value)] for value in one.values]
-    return [absent if value is ABSENT else setting(value) for value in one.values]
+        return [MISSING if value is ABSENT else words[cast("float", value)] for value in one.values]
+    return [MISSING if value is ABSENT else setting(value) for value in one.values]
 
 
 def _named(one: Subject) -> tuple[Markup, str]:

@@ -4,7 +4,7 @@ rows."""
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, TypeAlias, cast
@@ -21,7 +21,7 @@ from scenarios.render.page.drawing import Chart, Drawing, Series, canvas
 from scenarios.render.page.report import chart_of, environment
 from scenarios.render.sentences import MARKS
 from scenarios.render.terminal import leaves, of_algorithm
-from scenarios.results.numbers import MISSING, alone, between, count, plural, show, ten_to
+from scenarios.results.numbers import MISSING, alone, between, count, plural, show, show_epsilon, ten_to
 from scenarios.results.reproduction import FigureCurve, FigureResult
 
 Point: TypeAlias = Mapping[str, object]
@@ -42,6 +42,10 @@ _COLUMNS = {
     "time": "Virtual seconds",
 }
 """Columns that are drawn, and a share of verdicts."""
+_CERTAIN = 12
+"""Significant digits of a number that are no rounding."""
+_NAMED = 3
+"""Values of a field that are named one by one, at most."""
 _FEWEST, _CURVES = 4, 7
 """Values of both fields from which on a heat map is drawn, and curves of one figure at most."""
 _MOST, _GROUPS = 12, 8
@@ -141,26 +145,81 @@ def constant(table: SweptTable) -> list[str]:
     for name, words in _COLUMNS.items():
         same = {one: next(iter(values)) for one, values in _each(table, name).items() if len(values) == 1}
         if same and len(set(same.values())) == 1 and len(same) > 1 and len(same) == len(_each(table, name)):
-            found.append(f"{words}: {alone(next(iter(same.values())))}")
+            found.append(f"{words}: {_cell(next(iter(same.values())), name)}")
         elif same:
-            found.append(f"{words}: {', '.join(f'{one} {alone(value)}' for one, value in same.items())}")
+            found.append(f"{words}: {'; '.join(f'{one} {_cell(value, name)}' for one, value in same.items())}")
     return found
 
 
 def verdicts(table: SweptTable) -> list[tuple[str, list[tuple[str, str, str]]]]:
     """Of each algorithm that was audited its verdicts, the most frequent first: the word, its severity class, and at
-    how many points."""
+    how many points and which."""
     found: list[tuple[str, list[tuple[str, str, str]]]] = []
-    for one in dict.fromkeys(row.get("algorithm") for row in table.rows):
-        words = Counter(
-            str(row["verdict"]) for row in table.rows if row.get("algorithm") == one and row.get("verdict")
-        )
+    for one in _algorithms(table):
+        words = Counter(str(row["verdict"]) for row in _judged(table, one))
         if words:
             marks = {word: MARKS.get(word, ("open", ""))[0] for word in words}
-            found.append(
-                (str(one), [(word, marks[word], plural(times, "point")) for word, times in words.most_common()])
-            )
+            each = [(word, marks[word], _points(table, one, {word})) for word, _ in words.most_common()]
+            found.append((str(one), each))
     return found
+
+
+def outcome(table: SweptTable) -> str:
+    """What came of the claims: which were shown to be false, and at which points."""
+    claims = {str(one): rows for one in _algorithms(table) if (rows := _judged(table, one, claimed=True))}
+    if not claims:
+        judged = any(row.get("verdict") for row in table.rows)
+        return "No number was claimed at any point." if judged else "Nothing was audited at any point."
+    groups: dict[str, list[str]] = {}
+    for one, rows in claims.items():
+        broken = any(row["verdict"] in BROKEN for row in rows)
+        groups.setdefault(_points(table, one, BROKEN, claimed=True) if broken else "", []).append(one)
+    sound = groups.pop("", [])
+    if not groups:
+        return "No claim was shown to be false at any point."
+    said = [f"The claim is false at {where}: {'; '.join(names)}." for where, names in groups.items()]
+    return " ".join(said + [f"Not shown to be false at any point: {'; '.join(sound)}."] * bool(sound))
+
+
+def _algorithms(table: SweptTable) -> list[object]:
+    return list(dict.fromkeys(row.get("algorithm") for row in table.rows))
+
+
+def _judged(table: SweptTable, algorithm: object, *, claimed: bool = False) -> list[Point]:
+    """The rows of an algorithm that have a verdict; `claimed`: on a number."""
+    return [
+        row for row in table.rows
+        if row.get("algorithm") == algorithm and row.get("verdict")
+        and not (claimed and math.isnan(_number(row, "epsilon_claimed")))
+    ]  # fmt: skip
+
+
+def _points(table: SweptTable, algorithm: object, words: Collection[str], *, claimed: bool = False) -> str:
+    """At how many points an algorithm has one of these verdicts, and where one field tells these from the others."""
+    rows = _judged(table, algorithm, claimed=claimed)
+    these = [row for row in rows if row["verdict"] in words]
+    if len(these) == len(rows):
+        return f"every point ({count(len(rows))})"
+    return f"{count(len(these))} of {plural(len(rows), 'point')}{_where(table, algorithm, these, rows)}"
+
+
+def _where(table: SweptTable, algorithm: object, these: Sequence[Point], rows: Sequence[Point]) -> str:
+    """The values of a single field that all these rows have, and no other of the rows has; "" where there is none."""
+    others = [row for row in rows if row not in these]
+    for name in table.varied:
+        inside, outside = ({_key(row[name]) for row in some if row.get(name) is not None} for some in (these, others))
+        if not inside or not outside or inside & outside:
+            continue
+        word = table.word(name).removesuffix(f" of {algorithm}")
+        least, most = min(inside, key=_order), max(inside, key=_order)
+        numeric = all(isinstance(value, int | float) for value in inside | outside)
+        if numeric and _order(least) > max(map(_order, outside)):
+            return f", where {word} is {_cell(least)}{' or more' * (len(inside) > 1)}"
+        if numeric and _order(most) < min(map(_order, outside)):
+            return f", where {word} is {_cell(most)}{' or less' * (len(inside) > 1)}"
+        if len(inside) <= _NAMED:
+            return f", where {word} is {' or '.join(_cell(value) for value in sorted(inside, key=_order))}"
+    return ""
 
 
 def unchanging(table: SweptTable) -> list[str]:
@@ -214,6 +273,7 @@ def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) 
             rows=len(table.rows),
             more=max(0, len(table.rows) - _ROWS),
             command=table.command,
+            outcome=outcome(table),
             verdicts=(judged := verdicts(table)),
             meanings=[
                 (word, *MARKS[word])
@@ -235,14 +295,15 @@ def _tables(table: SweptTable) -> list[tuple[list[str], list[list[str]]]]:
         return len({repr(row.get(name)) for row in table.rows}) > 1
 
     whose = ["algorithm", *(name for name in (*table.fields, *table.seeds) if several(name))]
-    found = ["verdict", *(name for name in _COLUMNS if name != _REFUTED and several(name))]
+    judged = ["verdict"] if any(row.get("verdict") for row in table.rows) else []
+    found = [*judged, *(name for name in _COLUMNS if name != _REFUTED and several(name))]
     room = max(_LEAST_FOUND, _MOST_COLUMNS - len(whose))
-    parts = np.array_split(np.array(found, dtype=object), math.ceil(len(found) / room))
+    parts = np.array_split(np.array(found, dtype=object), max(1, math.ceil(len(found) / room)))
     shown: list[list[str]] = [[*whose, *part] for part in parts]
     return [
         (
             [_COLUMNS.get(name) or table.words.get(name) or name.capitalize() for name in names],
-            [[_cell(row.get(name)) for name in names] for row in table.rows[:_ROWS]],
+            [[_cell(row.get(name), name) for name in names] for row in table.rows[:_ROWS]],
         )
         for names in shown
     ]
@@ -268,9 +329,10 @@ def _draw(chart: Chart) -> None:
     axes.set_ylabel(label)
 
 
-def _cell(value: object) -> str:
+def _cell(value: object, column: str = "") -> str:
+    """A value as a column has it, an ε with its four digits."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return alone(value)
+        return show_epsilon(value) if column.startswith("epsilon") else alone(value)
     return MISSING if value is None else setting(value)
 
 
@@ -301,12 +363,12 @@ def _power(value: float) -> str:
 
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────
 def _number(row: Point, name: str) -> float:
-    """A quantity of a row; nan where it has none."""
+    """A quantity of a row, without what may be rounding; nan where it has none."""
     if name == _REFUTED:  # of claims: who claims nothing has none that could be refuted
         verdict = None if math.isnan(_number(row, "epsilon_claimed")) else row.get("verdict")
         return math.nan if verdict is None else float(verdict in BROKEN)
     value = row.get(name)
-    return float(value) if isinstance(value, int | float) else math.nan
+    return float(f"{value:.{_CERTAIN}g}") if isinstance(value, int | float) else math.nan
 
 
 def _key(value: object) -> object:
@@ -370,7 +432,7 @@ def _charts(table: SweptTable, quantity: str, pair: Sequence[str], name: str, le
     if not heat and sum(len(one.curves(pair)) for one in drawn) <= _CURVES:
         return [_lines(drawn, pair, f"{name}-0", notes)]
     same = {one: min(values) for one, values in numbers.items() if len(values) == 1}
-    notes += [f"{one}: {alone(value)} everywhere, not drawn." for one, value in same.items()]
+    notes += [f"{one}: {_cell(value, quantity)} everywhere, not drawn." for one, value in same.items()]
     left = [one for one in drawn if one.algorithm not in same]
     if not heat:
         return [_lines([one], one.over or pair, f"{name}-{k}", notes) for k, one in enumerate(left) if one.finite]
@@ -430,7 +492,8 @@ class _Numbers:
         """Its numbers in words, where they depend on no column."""
         values = [value for some in self.cells.values() for value in some]
         ends = between((min(values), max(values)))
-        return f"{self.algorithm}: {alone(self.middle(values))} (median; {ends}), whatever the fields, not drawn."
+        middle = _cell(self.middle(values), self.quantity)
+        return f"{self.algorithm}: {middle} (median; {ends}), whatever the fields, not drawn."
 
     @property
     def counts(self) -> str:
@@ -529,8 +592,7 @@ def _coinciding(curves: Sequence[FigureCurve]) -> str:
             found.setdefault((one.x, tuple(f"{y:.6g}" for y in one.y)), []).append(
                 re.sub(r" \(\d[^)]*\)$", "", one.label)
             )
-    groups = [" and ".join(labels) for labels in found.values() if len(labels) > 1]
-    return f"Drawn one over the other: {'; '.join(groups)}." if groups else ""
+    return " ".join(f"Drawn one over the other: {'; '.join(labels)}." for labels in found.values() if len(labels) > 1)
 
 
 def _logarithmic(values: Iterable[float]) -> bool:
@@ -572,7 +634,8 @@ def _heat(numbers: _Numbers, name: str, notes: Sequence[str]) -> Chart:
         drawing = Drawing(name, f"{words}, {ends}.", figure)
     scale = "∞ everywhere."
     if finite:
-        scale = f"Dark: {alone(min(finite))}; bright: {alone(max(finite))}{', on a logarithmic scale' * log}."
+        dark, bright = (_cell(end(finite), numbers.quantity) for end in (min, max))
+        scale = f"Dark: {dark}; bright: {bright}{', on a logarithmic scale' * log}."
     counted = f"Each cell: the {numbers.counts}." if numbers.counts else ""
     counted += f"{' ' * bool(counted)}Numbers are in units of {unit}." if unit else ""
     return Chart(title, drawing, (), tuple(filter(None, (scale, counted, *notes))))

@@ -5,7 +5,7 @@
   const data = JSON.parse(document.getElementById("timeline-data").textContent);
   const at = (id) => document.getElementById(id);
   const [CAPTURED, SEALED, MISSED, REPEAT, LOST, AWAY, DROPPED, COPY, BREAK] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-  const KINDS = ["exchange", "direct", "acknowledgement"];
+  const KINDS = ["exchange", "direct message", "acknowledgement"];
   const PER_SECOND = 1.1, LANES = 220; // places a second at speed 1; packets that one view of the lanes may show
   const player = at("player"), net = player.querySelector(".net"), moving = at("net-moving"), lanes = at("lanes");
   const agents = [...at("net-agents").children], links = [...at("net-links").children];
@@ -104,7 +104,7 @@
   // ── the lanes ───────────────────────────────────────────────────────────────────────────────────────
   const drawLanes = () => {
     const wide = Math.max(280, at("lanes-box").clientWidth), row = agents.length > 20 ? 9 : agents.length > 9 ? 15 : 22;
-    const left = 26, top = run.m.length ? 34 : 20, high = top + row * agents.length + 24;
+    const left = run.m.length && run.u === null ? 42 : 26, top = run.m.length ? 34 : 20, high = top + row * agents.length + 24;
     const span = Math.min(last(), wide / 42, Math.max(3, (LANES * last()) / run.a.length));
     const first = Math.floor(place / span) * span, key = `${run.name}|${first}|${wide}`;
     const x = (p) => left + ((p - first) / span) * (wide - left - 8), y = (agent) => top + row * (agent + 0.5);
@@ -131,10 +131,13 @@
       for (let i = 0; i < run.a.length; i++) if (to(i) >= first && from(i) <= first + span) { way(i, x, y, ways); count += 1; }
       ways.setAttribute("class", count > LANES ? "dense" : "");
       if (run.hit !== null && from(run.hit) >= first && from(run.hit) <= first + span) {
-        const where = x(from(run.hit)), words = `${run.u === null ? "round" : "activation"} ${run.break.activation}: ${run.break.says}`;
+        const where = x(from(run.hit)), who = run.u === null ? `agent ${run.break.agent}, round` : "activation";
         shape("path", { class: "break", d: `M${where} ${top - 4}V${high - 20}` }, lanes);
-        const label = shape("text", { class: "break-text", x: where + 5, y: 12 }, lanes, words), over = where + 5 + label.getBBox().width - wide;
-        if (over > 0) label.setAttribute("x", Math.max(0, where + 5 - over)); // the line begins beneath it
+        const label = shape("text", { class: "break-text", x: where + 5, y: 12 }, lanes, `${who} ${run.break.activation}: ${run.break.says}`);
+        const whose = lanes.querySelector(".whose"), clear = whose ? whose.getBBox().x + whose.getBBox().width + 10 : 0;
+        const begins = Math.max(0, Math.min(Math.max(where + 5, clear), wide - label.getBBox().width)); // the line begins beneath it
+        label.setAttribute("x", begins);
+        if (begins < clear) whose.remove(); // no room for both
       }
       shape("path", { class: "playhead", id: "playhead" }, lanes);
     }
@@ -162,18 +165,18 @@
     }
   };
   const marks = (first, span, x, top, high, wide) => { // where rounds begin, or the audited agent's activations
-    let free = 0, said = false;
-    for (const [p, k, begins] of run.m) {
-      if (p < first - 1e-9 || p > first + span) continue;
-      const since = begins ? "" : "in ", full = run.u === null ? `${since}round ${k}` : `agent ${run.u}: ${since}activation ${k}`;
-      const words = said && begins ? String(k) : full, long = 7 * words.length;
+    const there = run.m.filter(([p]) => p >= first - 1e-9 && p <= first + span);
+    if (!there.length) return;
+    const whose = run.u === null ? { x: 2, y: 26, class: "date-text" } : { x: 2, y: 12, class: "date-text whose" };
+    shape("text", whose, lanes, run.u === null ? "round" : `agent ${run.u}: activation`);
+    let free = 0;
+    for (const [p, k, begins] of there) {
+      const words = begins ? String(k) : `in ${k}`, long = 8 * words.length + 3;
       if (begins) shape("path", { class: "date", d: `M${x(p)} ${top - 6}V${high - 20}` }, lanes);
       const before = x(p) + long > wide; // no room after the mark
-      if (run.hit !== null && Math.abs(x(p) - x(from(run.hit))) < 12 && k !== run.break.activation) continue; // no number of another one at the break
       if (before ? x(p) - long < free : x(p) < free) continue;
       shape("text", { class: "date-text", x: x(p) + (before ? -3 : 3), y: 26, "text-anchor": before ? "end" : "start" }, lanes, words);
-      free = x(p) + (before ? 8 : long + 8);
-      said = true;
+      free = x(p) + (before ? 8 : long + 5);
     }
   };
   const roundAt = (p) => { // the round that some agent is in, of an algorithm that has rounds

@@ -165,6 +165,9 @@ MISTAKES = {
     "a field of the whole in a part": (
         "check tiny.yaml -o audit.seed=3", 2, "unknown field; did you mean seed, at the top of the file?; allowed: "
     ),
+    "a field of another kind's noise": (
+        "check tiny.yaml -o algorithms[0].delta=1", 2, "unknown field; did you mean 'algorithms[0].scale.delta'?"
+    ),
     "records of attacks": (
         "check tiny.yaml -o attacks.records=true", 2,
         "unknown field; did you mean 'reconstruct'?",

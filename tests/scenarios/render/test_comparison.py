@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from netsim.errors import ScenarioError
-from netsim.shown import show_epsilon
+from netsim.shown import MISSING, show_epsilon
 from scenarios.render import comparison as compared
 from scenarios.render import sentences
 from scenarios.render.compared_headline import compared_headline
@@ -917,7 +917,7 @@ def test_parameters_that_runs_made_of_the_same_fields_are_listed(pair, values, c
     listed = [one for one in found.differences if one.field != "algorithms[noisy]"]
     assert [one.field for one in listed] == ["algorithms[noisy].step (computed)"] * (cells is not None)
     for one in listed:
-        assert several.difference_cells(one, "absent") == [*cells, "absent"]
+        assert several.difference_cells(one) == [*cells, MISSING]
     assert ("Computed: parameters" in comparison_page(found)) == (cells is not None)
 
 

@@ -434,9 +434,28 @@ def test_a_claim_that_was_not_audited_is_shown(printed):
     found = tree(results)
     assert findings.claimed(found.algorithms[0]) == 1.5
     for width, number in ((40, ": 1.5,"), (80, " 1.5 ")):
-        assert f"The claim ε = 1.5 was not tested. ε claimed{number}" in " ".join(printed(found, width).split())
+        assert f"The claim ε = 1.5 was not audited. ε claimed{number}" in " ".join(printed(found, width).split())
     assert verdicts.epsilon_columns(found.algorithms)[0].cells == ["1.5"]
     assert re.search(r"1\.5\s*</dd>", page(found))
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_a_claim_that_membership_breaks_is_not_called_untested(monkeypatch, broken):
+    monkeypatch.setattr(findings, "membership_breaks_claim", lambda entry: broken)
+    results = alone(3)
+    results["algorithms"][0] |= {"audit": None, "audit_status": "not requested", "budget": BUDGET}
+    said = plain_words.says(tree(results).algorithms[0])
+    more = ", but membership is inferred better than it allows" * broken
+    assert said == f"The claim ε = 1.5 was not audited{more}."
+    assert said in page(tree(results)).replace("\u00a0", " ")
+
+
+def test_a_run_without_claim_and_audit_says_once_that_nothing_was_tested():
+    results = alone(3)
+    results["algorithms"][0] |= {"audit": None, "audit_status": "not requested", "budget": None}
+    text = page(tree(results))
+    assert "This scenario asks for no audit." in text
+    assert '<p class="says">' not in text
 
 
 @pytest.mark.parametrize("upper", [1.25, float("inf")])

@@ -316,6 +316,24 @@ class TestAFolderOfAnotherScenario:
         assert edited.status == "complete"
         assert [one.status for one in edited.variants] == ["complete"] * 2
 
+    def test_variants_that_were_done_are_kept_when_it_goes_on(self, tmp_path):
+        text = PLAIN + VARIANTS + "  - {name: c, set: {seed: 3}}\n"
+        stopped = run_study(parse(text), tmp_path, progress=StopAt("b: one: running"))
+        assert [one.status for one in stopped.variants] == ["complete", "interrupted", "not reached"]
+        before = (tmp_path / "a" / "results.json").stat().st_mtime_ns
+        heard = Heard()
+        whole = run_study(parse(text), tmp_path, progress=heard)
+        assert whole.status == "complete"
+        assert [one.status for one in whole.variants] == ["complete"] * 3
+        assert whole.variants[0].algorithms == stopped.variants[0].algorithms
+        assert (tmp_path / "a" / "results.json").stat().st_mtime_ns == before
+        assert "Variants that are done and kept (1 of 3): a" in heard.said
+        run_study(parse(text), tmp_path, progress=StopAt("b: one: running"))
+        assert (tmp_path / "a" / "results.json").stat().st_mtime_ns != before, "a finished one is run again"
+        heard.said.clear()
+        run_study(parse(text.replace("rounds: 2", "rounds: 3")), tmp_path, progress=heard)
+        assert not any("kept" in one for one in heard.said), "another scenario"
+
     @pytest.mark.parametrize("manifest", ["", "[]", '{"scenario": null}', '{"scenario": {"name": 3}}'])
     def test_whose_manifest_nobody_can_read_is_written_over(self, tmp_path, manifest):
         (tmp_path / "manifest.json").write_text(manifest)

@@ -18,6 +18,7 @@ from scenarios.render.page.sweep import (
     _tables,
     constant,
     figures,
+    outcome,
     sweep_page,
     unchanging,
 )
@@ -478,20 +479,65 @@ def audited(**claims):
 def test_verdicts_stand_in_the_open_and_what_claims_nothing_has_no_claim_refuted():
     page = sweep_page(small := audited(mine=1.0), figures(small))
     text = re.sub(r"\s*<[^>]*>\s*", "|", page.partition('id="verdicts"')[2].partition("<details>")[0])
-    assert "|mine|||proven|at 2 points,|vacuous|at 1 point|" in text
-    assert "|bare|||unprotected|at 3 points|" in text
+    assert "|No claim was shown to be false at any point.|" in text
+    assert "|mine|||proven|at 2 of 3 points, where scale is 0 or 2;|vacuous|at 1 of 3 points, where s" in text
+    assert "|bare|||unprotected|at every point (3)|" in text
     assert constant(small)[0] == "Claims refuted or unprotected, share: mine 0"
     assert "bare 1" in constant(audited(mine=1.0, bare=2.0))[0]
     unaudited = SweptTable("small", "x", "0", ("scale",), [row | {"verdict": None} for row in small.rows])
-    assert 'id="verdicts"' not in sweep_page(unaudited, [])
+    assert ">Nothing was audited at any point.</h2>" in sweep_page(unaudited, [])
+    assert "Verdict" not in _tables(unaudited)[0][0]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "claimed", "said"),
+    [
+        (lambda scale, loss: "refuted" if scale > 2 else "consistent", 1.0, "6 points, where scale is 3"),
+        (lambda scale, loss: "unprotected" if scale < 3 else "proven", 1.0, "6 points, where scale is 2 or less"),
+        (lambda scale, loss: "refuted" if loss else "vacuous", 1.0, "6 points, where loss is 0.1"),
+        (lambda scale, loss: "refuted" if scale + loss > 3 else "proven", 1.0, "6 points"),
+        (lambda scale, loss: "refuted", 1.0, "The claim is false at every point (6): mine."),
+        (lambda scale, loss: "proven", 1.0, "No claim was shown to be false at any point."),
+        (lambda scale, loss: "unprotected", None, "No number was claimed at any point."),
+        (lambda scale, loss: None, 1.0, "Nothing was audited at any point."),
+    ],
+)
+def test_what_came_of_the_claims_and_where_it_turns_is_said_first(verdict, claimed, said):
+    found = [
+        {"scale": scale, "loss": loss, "point": k, "algorithm": "mine", "epsilon_claimed": claimed}
+        | {"verdict": verdict(scale, loss)}
+        for k, (scale, loss) in enumerate(product((1, 2, 3), (0.0, 0.1)))
+    ]
+    small = SweptTable("small", "x", "0", ("scale", "loss"), found)
+    assert outcome(small).endswith(said if said.endswith(".") else f"of {said}: mine.")
+    sound = [row | {"algorithm": "other", "verdict": "proven"} for row in found if row["verdict"] and claimed]
+    both = outcome(SweptTable("small", "x", "0", ("scale", "loss"), found + sound))
+    assert both.endswith(" Not shown to be false at any point: other.") == ("6 points" in said or "point (6)" in said)
+
+
+def test_numbers_that_differ_by_rounding_are_the_same():
+    row = {"algorithm": "mine", "packets": 3}
+    found = [row | {"scale": k, "point": k, "epsilon_claimed": 1 + k * 2.0**-52} for k in range(3)]
+    small = SweptTable("small", "x", "0", ("scale",), found)
+    assert constant(small) == ["ε claimed: mine 1", "Packets: mine 3"]
+
+
+def test_an_epsilon_has_the_same_digits_everywhere():
+    row = {"algorithm": "mine", "epsilon_claimed": 69.47113, "final_error": 1.23456}
+    found = [row | {"scale": k, "point": k, "packets": k} for k in range(2)]
+    small = SweptTable("small", "x", "0", ("scale",), found)
+    assert constant(small) == ["Final relative error: mine 1.23", "ε claimed: mine 69.47"]
+    several = [row | {"epsilon_claimed": value} for row, value in zip(small.rows, (69.47113, 2.0), strict=True)]
+    ((_, cells),) = _tables(SweptTable("small", "x", "0", ("scale",), several))
+    assert [one[2] for one in cells] == ["69.47", "2"]
 
 
 @pytest.mark.parametrize(
     ("numbers", "said"),
     [
-        ({"mine": 1.0, "other": 1.0, "third": 2.0}, "Drawn one over the other: mine and other."),
+        ({"mine": 1.0, "other": 1.0, "third": 2.0}, "Drawn one over the other: mine; other."),
         ({"mine": 1.0, "other": 1.5, "third": 2.0}, None),
-        ({"mine": 2.0, "other": 2.0, "third": 2.0}, "Drawn one over the other: mine and other and third."),
+        ({"mine": 2.0, "other": 2.0, "third": 2.0}, "Drawn one over the other: mine; other; third."),
     ],
 )
 def test_lines_that_hide_one_another_are_named(numbers, said):

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from html.parser import HTMLParser
+from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,7 @@ from markupsafe import Markup
 from scenarios.render import plain_words
 from scenarios.render.page.charts import carried_on, hidden
 from scenarios.render.page.drawing import Drawing, Scale, picture
-from scenarios.render.page.epsilons import epsilons
+from scenarios.render.page.epsilons import epsilons, noise
 from scenarios.render.page.report import _headed, _whole_words, render
 from scenarios.render.page.report import page as page_of
 from scenarios.results.attacks import GradientResult
@@ -795,12 +796,82 @@ def test_a_formula_for_the_estimate_closes_no_upper_end():
     claim = {"delta": 0.0, "gradient_change": 1.0, "norm": "ℓ1"}
     told = cells(epsilon_exact=open_above, claim=claim)
     assert told["How ε exact was found"] == (
-        "the estimate is by a formula, from the noise of the releases; at δ = 0 the upper end stays open, for what "
-        "was never recorded may cost more"
+        "the estimate is by a formula, from the noise of the releases; up to ∞, for a transcript that was not seen "
+        "may cost more, and no bound over all of them was found"
     )
     closed = cells(epsilon_exact=open_above | {"upper": 2.93}, claim=claim)
     assert closed["How ε exact was found"] == "the estimate is by a formula, from the noise of the releases"
     assert told["Change of the gradient"] == "1 in ℓ2; the claim is stated in ℓ1"
+
+
+@pytest.mark.parametrize(
+    ("delta", "more", "said"),
+    [
+        (0.0, {}, "a transcript that was not seen may cost more, and no bound over all of them was found"),
+        (0.0, {"verdict": "vacuous"}, "and no bound over all of them was looked for, as the claim is vacuous"),
+        (1e-5, {}, "10,000 transcripts of each world are too few: at δ = 10⁻⁵ it takes about 600,000"),
+        (1e-2, {"bound": {"epsilon": 0.5, "conditions": []}}, "a transcript that was not seen may cost more"),
+        (1e-2, {"not_judged_from": 7}, "noise below the rounding of the values it covers was not judged"),
+        (1e-2, {"leaks": [{"share": 0.1, "message": "it"}]}, "no noise protects a message of some transcripts"),
+    ],
+)
+def test_a_card_says_why_an_epsilon_has_no_upper_end(written, delta, more, said):
+    results = alone(3)
+    audit = results["algorithms"][0]["audit"]
+    audit |= {"epsilon_exact": {"lower": 0.7, "estimate": 0.7, "upper": "inf", "by_formula": True}, **more}
+    audit["claim"] |= {"delta": delta}
+    card = written(results).text.partition("Why ε exact has no upper end (∞): ")[2].partition(".")[0]
+    assert card.endswith(said)
+    audit["epsilon_exact"] |= {"upper": 0.7}
+    assert "Why ε exact" not in written(results).text
+    audit["epsilon_exact"] |= {"lower": "inf", "estimate": "inf", "upper": "inf"}
+    assert "Why ε exact" not in written(results).text
+
+
+def test_the_final_errors_of_several_algorithms_stand_in_the_open(written):
+    results = sample()
+    named = [(one["name"], one["convergence"]["final"]) for one in results["algorithms"] if one.get("convergence")]
+    line = "; ".join(f"{name} {show(final)}" for name, final in sorted(named, key=lambda pair: pair[1]))
+    open_ = written(results).text.partition("Rebuilt")[0]
+    assert f"Final relative error (0: the optimum, 1: as far from it as zero is): {line}." in open_
+    assert "1: as far from it" not in written(alone(0)).text
+
+
+@pytest.mark.parametrize(
+    ("law", "said"),
+    [
+        ("Gaussian", "σ = 0.5"),
+        ("Laplace", "b = 0.5"),
+        ("perturbed objective: Laplace", "b = 0.5"),
+        ("Modulo", "scale = 0.5"),
+    ],
+)
+def test_the_scale_of_noise_has_its_letter(law, said):
+    where = SimpleNamespace(mechanism=law, scale=(0.5, 0.5))
+    assert noise(SimpleNamespace(where=where)) == f"{law}, {said}"
+    assert noise(SimpleNamespace(where=SimpleNamespace(mechanism=law, scale=(0.5, 2.0)))) == f"{law}, {said} to 2"
+    assert noise(SimpleNamespace(where=None)) == ""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_numbers_of_a_card_stand_apart(chromium, tmp_path, width):
+    results = alone(3)
+    results["algorithms"][0]["audit"] |= {
+        "epsilon_exact": {"lower": 0.7193, "estimate": 0.73, "upper": 0.7416}, "epsilon_audited": 0.002959,
+    }  # fmt: skip
+    render(tree(results), tmp_path / "report.html")
+    with chromium.open(tmp_path / "report.html", width=width) as page:
+        boxes = page.evaluate(
+            "[...document.querySelectorAll('.stats dt, .stats dd')].map(e => { const r = document.createRange();"
+            " r.selectNodeContents(e); const b = r.getBoundingClientRect();"
+            " return [b.left, b.right, b.top, b.bottom]; })"
+        )
+        assert len(boxes) == 6
+        for a, b in combinations(boxes, 2):
+            beside = min(a[3], b[3]) - max(a[2], b[2]) > 2
+            assert not beside or max(a[0], b[0]) - min(a[1], b[1]) >= 9
+        assert page.sideways <= 0
 
 
 @pytest.mark.slow

@@ -488,23 +488,71 @@ audit: {agent: AGENT, trials: 60, chunk: 60, adjacency: {change: 1.0, norm: l2}}
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("agent", range(2))
-def test_the_break_is_at_its_own_round_and_at_no_other_ones_number(chromium, tmp_path, width, agent):
+def test_the_break_names_its_agent_and_round_and_hides_no_number(chromium, tmp_path, width, agent):
     run_scenario(parse(LATE.replace("AGENT", str(agent))), tmp_path)
     with chromium.open(tmp_path / "report.html", width=width) as page:
         page.click("#to-break")
         (said,) = page.evaluate("[...document.querySelectorAll('.break-text')].map(e => e.textContent)")
-        assert re.fullmatch(r"round 2: (no noise protects it|breaks the claim)", said)
+        assert re.fullmatch(rf"agent {agent}, round 2: (no noise protects it|breaks the claim)", said)
         line, (left, right), edge = page.evaluate(
             "['.break', '.break-text', '#lanes'].map(e => document.querySelector(e).getBoundingClientRect())"
             ".map((r, k) => [r.left, [r.left, r.right], r.right][k])"
         )
         assert left >= 0
         assert right <= edge + 1
-        near = page.evaluate(
-            "[...document.querySelectorAll('#lanes .date-text')].map(e => [e.textContent, +e.getAttribute('x')])"
+        assert 0 < line < edge
+        caption, *numbers = page.evaluate(
+            "[...document.querySelectorAll('#lanes .date-text')].map(e => e.textContent)"
         )
-        at = page.evaluate("Number(document.querySelector('.break').getAttribute('d').match(/M([\\d.]+)/)[1])")
-        assert {words.split()[-1] for words, x in near if abs(x - at) < 12} <= {"2"}, line
+        assert caption == "round"
+        assert numbers == [str(k + 1) for k in range(len(numbers))]
+        assert page.evaluate("document.querySelectorAll('#lanes .date').length") == len(numbers) >= 3
+
+
+@pytest.fixture(scope="module")
+def late(tmp_path_factory):
+    """The page of a run whose break is amid its packets."""
+    folder = tmp_path_factory.mktemp("late")
+    run_scenario(parse(LATE.replace("AGENT", "1")), folder)
+    return folder / "report.html"
+
+
+def test_the_table_of_packets_says_how_many_it_leaves_out_and_what_breaks_once(late):
+    (entry,) = loads((late.parent / "results.json").read_text()).algorithms
+    page = late.read_text().partition("The first packets, and those around the break")[2].partition("</details>")[0]
+    left = [int(one.replace(",", "")) for one in re.findall(r"… ([\d,]+) (?:more )?packets?", page)]
+    rows = page.count('<th scope="row"')
+    assert len(left) == 2
+    assert rows + sum(left) == entry.timeline.packets
+    assert re.sub(r"</?span>", "", page).count("<code>netsim trace . --algorithm descent</code>, in this folder") == 1
+    said = re.search(r"</strong> (.*?)</p>", page)[1]
+    assert said.startswith("Agent 1, round 2 at ")
+    assert said.count("no noise protects it") == 1
+
+
+def test_what_is_left_out_between_windows_is_counted(late):
+    (entry,) = loads((late.parent / "results.json").read_text()).algorithms
+    shown = entry.timeline
+    cut = [{"why": "a", "packets": 4, "left_out_before": 0}]
+    cut += [{"why": "b", "packets": len(shown.sent) - 4, "left_out_before": 1000}]
+    windows = tuple(Timeline.Window(**one) for one in cut)
+    before = sum(gap for _, _, gap in played._chosen(shown))
+    assert sum(gap for _, _, gap in played._chosen(replace(shown, windows=windows))) == before + 1000
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_row_that_breaks_the_claim_is_of_one_colour(chromium, late, width):
+    with chromium.open(late, width=width) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        rows = page.evaluate(
+            "[...document.querySelectorAll('tr.breaks')].map(row => [row, ...row.children]"
+            ".map(e => getComputedStyle(e).backgroundColor))"
+        )
+        assert rows
+        for row, head, *cells in rows:
+            assert row == head != "rgba(0, 0, 0, 0)"
+            assert set(cells) == {"rgba(0, 0, 0, 0)"}
 
 
 @pytest.mark.browser
