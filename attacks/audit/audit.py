@@ -303,10 +303,15 @@ class _Audit:
         parts = self.kept.explained(0, fixed), self.kept.explained(1, fixed)
         exact = self._exact(parts, 1 - self._shares[0])
         games = self._games(exact, fixed, refused)
-        first = self.kept.transcripts(0, 0)
-        transcripts, bare = self.chunks * first.leaked.size, any(one.uncovered is not None for one in exact)
         self.private = self.private.priced(
-            self.look.simulate, self.pair, self.confidence, transcripts, bare=bare, progress=histories
+            self.look.simulate,
+            self.pair,
+            self.confidence,
+            self.kept,
+            self.chunks,
+            self._aimed,
+            bare=any(one.uncovered is not None for one in exact),
+            progress=histories,
         )
         exact, judgement, proof = self._decided(exact, games, anytime)
         return AuditResult(
@@ -322,7 +327,7 @@ class _Audit:
             anytime=anytime,
             stop=self.stop,
             stopped=early,
-            computed=first.computed,
+            computed=self.kept.transcripts(0, 0).computed,
             witness=self._witness(parts)
             if judgement.verdict in _WITNESSED[self.private.over_tosses is None] and not self._at_rare_tosses(exact)
             else None,

@@ -17,7 +17,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 
 import numpy as np
 
@@ -26,8 +27,7 @@ from attacks.audit.accounting.intervals import Interval
 from attacks.audit.archive import Archive
 from attacks.audit.followed.asked import asked_more
 from attacks.audit.games.game import play
-from attacks.audit.loss.aimed import WORST_CASE
-from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison, compare_worlds
+from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison
 from attacks.audit.loss.exact import SINGLES, ExactLoss
 from attacks.audit.loss.hiding_coins import may_hide
 from attacks.audit.loss.secret_coins import (
@@ -45,6 +45,7 @@ from attacks.audit.rare_tosses import RareSending, RareTosses
 from attacks.audit.verdict import BROKEN, Judgement, Verdict, exceeds
 from attacks.replay import CombinedReleaseError, Hypothesis, attempted, attempted_replay
 from attacks.replay.coins import Coins, every
+from netsim.arrays import evenly
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, PrivacyError
 from netsim.mechanisms import Gaussian
@@ -132,18 +133,28 @@ class PrivateCoins:
         return None if self.secret is None else self.secret.judged(self.claim)
 
     def priced(
-        self, simulate: Simulate, pair: Pair, confidence: float, transcripts: int, *, bare: bool, progress: Shares
+        self,
+        simulate: Simulate,
+        pair: Pair,
+        confidence: float,
+        kept: Archive,
+        chunks: int,
+        aimed: int,
+        *,
+        bare: bool,
+        progress: Shares,
     ) -> "PrivateCoins":
         """The same with the price for who does not know them, or the reason why it is not known.
 
-        `bare`: some transcript has an unprotected message for who knows them. `progress` receives shares of all
-        histories as they are read.
+        So many `chunks` of both worlds are `kept`, and one of `aimed` or tilted noise. `bare`: some transcript has an
+        unprotected message for who knows them. `progress` receives shares of all histories as they are read.
         """
         if not self.tossed:
             return self
         delta, simulate = self.claim.delta, attempted(simulate)
         tosses, rare = RareTosses(simulate, pair.agent, pair.hypotheses, self.claim, confidence, SINGLES), None
         costly: tuple[Sequence[Sample], Sequence[Sample]] = ((), ())
+        transcripts = chunks * kept.transcripts(0, 0).replicas
         with suppress(NetsimError):
             rare = tosses.sending()
             costly = tosses.costly()
@@ -174,8 +185,10 @@ class PrivateCoins:
                 found = _epsilon_at_any_toss(simulate, pair.agent, pair.hypotheses, self.claim, confidence)
         looks = (simulate(world, SECRET + 2 * k) for k in range(LOOKS) for world in (0, 1))
         decides = self.claim.coins == "secret" or delta > 0
-        costliest = (one for world in (0, 1) if decides for one in _costliest(simulate, pair, world))
-        hidden = may_hide(chain(looks, costliest), pair.agent, pair.hypotheses)
+        alone = [SINGLES + k for k in range(len(self.alone[0]))]
+        parts = [(world, part) for world in (0, 1) if decides for part in (range(chunks), alone, (aimed,))]
+        those = (one for world, part in parts for one in _deciding(simulate, kept, part, world, self.claim))
+        hidden = may_hide(chain(looks, those), pair.agent, pair.hypotheses)
         return replace(self, hidden=hidden, unpriced=unpriced, at_any_toss=found, rare=rare)
 
     def _with_rare(self, rare: RareSending | None) -> "PrivateCoins":
@@ -324,13 +337,19 @@ PLAYED, DRAWN = 100, 16
 """Transcripts of each world in a game, and histories that are drawn for it."""
 
 
-def _costliest(simulate: Simulate, pair: Pair, world: int) -> Iterator[Sample]:
-    """Those that lose most of the first transcripts of a world, and of those whose noise is aimed: what refutes."""
-    true, other = pair.hypotheses[world], pair.hypotheses[1 - world]
-    for index in (0, WORST_CASE):
+def _deciding(simulate: Simulate, kept: Archive, chunks: Sequence[int], world: int, claim: Claim) -> Iterator[Sample]:
+    """Transcripts of a world that refute a claim, where any of these chunks do: those that lose most; at δ > 0, where
+    many do it together, some of all that lose more than is claimed."""
+    claimed = claim.epsilon if claim.delta > 0 and claim.epsilon is not None else math.inf
+    losses = [kept.transcripts(world, index).losses_on_wire(math.inf) for index in chunks]
+    each = sorted(
+        (-loss, index, k) for index, some in zip(chunks, losses, strict=True) for k, loss in enumerate(some)
+    )
+    above = sum(-loss > claimed for loss, _, _ in each)
+    chosen = [each[k] for k in (evenly(above, 2 * LOOKS) if above > LOOKS else range(min(LOOKS, len(each))))]
+    for index, some in groupby(sorted(chosen, key=itemgetter(1)), key=itemgetter(1)):
         sample = simulate(world, index)
-        losses = compare_worlds(sample, pair.agent, true, other).losses_on_wire(math.inf)
-        yield from (sample.replica(k) for k in np.argsort(-losses)[:LOOKS].tolist())
+        yield from (sample.replica(k) for _, _, k in some)
 
 
 def _epsilon_at_any_toss(

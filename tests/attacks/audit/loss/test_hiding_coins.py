@@ -9,14 +9,16 @@ import pytest
 import scenarios
 from attacks.audit.loss.hiding_coins import may_hide
 from attacks.audit.pair import Pair
+from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
-from netsim.claims import Claim
+from netsim.claims import Adjacency, Claim
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
 from netsim.node import Node, choose
 from netsim.problems import LeastSquares, Problem
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from scenarios.stages.worlds import worlds
+from tests.attacks import auditing
 
 
 @dataclass(frozen=True)
@@ -159,3 +161,27 @@ def test_what_one_toss_costs_refutes_nothing_where_times_are_random() -> None:
     found = scenarios.audit(sound, None, *options, trials=50)
     assert found.verdict == "underpowered"
     assert "histories are not priced" in str(found)
+
+
+class Band(Algorithm):
+    """Where public noise lies in a band, one of two secret records, clipped, else the mean of all; and a number with
+    noise of two tosses, which has no price."""
+
+    async def run(self, node: Node) -> None:
+        one, public = choose(node.coins, range(2)), node.privatize(node.zeros(), Laplace(1.0))
+        node.broadcast(p=public)
+        each = [np.clip(await node.gradient(node.zeros(), [k]), -1, 1) for k in range(2)]
+        seldom = np.where((public > 2.0) & (public < 2.3), each[one], sum(each) / 8)
+        node.broadcast(x=node.privatize(seldom, Laplace(1.0)))
+        node.broadcast(z=node.privatize(node.zeros(), Laplace(1.0)) + node.privatize(node.zeros(), Laplace(1.0)))
+        node.estimate(node.zeros())
+
+
+def test_coins_that_hide_something_in_few_transcripts_of_later_chunks_are_no_reason_to_refute() -> None:
+    """ln(1/2 + e²/2) is true; who knows the coins loses 2 where noise lies in the band."""
+    own, other = (LeastSquares(np.ones((2, 1)), np.array([b, -9.0]), 0.0) for b in (-9.0, 9.0))
+    simulation, pair = Simulation(Problem((own, own, own)), ring(3), Band()), Pair(1, (own, other), "a record")
+    claim = Claim(1.5, 0.0, "Theorem 1", Adjacency(np.inf, "a record"), "l1", coins="secret")
+    found = auditing.judged(simulation, pair, claim, 200, None, 3, chunk=10)
+    assert found.exact[0].epsilon.lower > 1.5
+    assert found.judgement.verdict is Verdict.UNDERPOWERED
