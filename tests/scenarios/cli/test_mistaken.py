@@ -273,6 +273,9 @@ MISTAKES = {
     "a parameter that is called as a method": (
         "audit rate.py", 2, "rate.py:15: TwoExchanges.rate = 0.8: hides Algorithm.rate(); allowed: another name\n"
     ),
+    "a parameter that is called as a method of a base of one's own": (
+        "audit heir.py:Heir", 2, "heir.py:36: Heir.claim = 1.0: hides Algorithm.claim(); allowed: another name\n"
+    ),
     "labels of one class": (
         "check csv.yaml", 2,
         "csv.yaml:2: problem.data.label = 'label': all 3 labels in ones.csv are 1: there is nothing to tell apart",
@@ -584,6 +587,8 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("braces.yaml").write_text("scenario: tiny.yaml\ngrid: {algorithms[0].rounds: [1, 2]}\n")
     Path("thawed.py").write_text(MINE.replace("@dataclass(frozen=True)", "@dataclass"))
     Path("rate.py").write_text(MINE.replace("step: float = 0.3", "rate: float = 0.8").replace("self.step", "0.3"))
+    heir = "\n\n@dataclass(frozen=True)\nclass Heir(TwoExchanges):\n    claim: float = 1.0\n"
+    Path("heir.py").write_text(MINE + CLAIM.format("None") + heir)
     drawn = "{links.loss: {law: uniform, low: 0.5, high: 0.1}}"
     Path("swapped.yaml").write_text(f"scenario: tiny.yaml\nrandom: {drawn}\n")
     Path("no_law.yaml").write_text("scenario: tiny.yaml\nrandom: {links.loss: {low: 0, high: 0.1}}\n")
