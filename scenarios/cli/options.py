@@ -22,7 +22,7 @@ import typer
 from rich import markup
 from typer.core import TyperCommand, TyperGroup
 
-from netsim.errors import ScenarioError, near
+from netsim.errors import ScenarioError, near, together
 from netsim.files import path_of
 from netsim.memory import check_jobs, limited
 from scenarios.cli.narrow_help import NarrowHelp
@@ -131,15 +131,22 @@ class _Command(NarrowHelp, TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         words: list[str] = ctx.meta["netsim.words"]
+        wrong: list[ScenarioError] = ctx.meta.get(_WRONG, [])
         for one in self.params:
             name, value = _called(one), ctx.params.get(str(one.name))
             if isinstance(value, Path):
-                if f"{name}=" in words or (name, "") in pairwise(words):
-                    raise ScenarioError(name, "", "is empty", "the name of a file or a folder; . is this one")
-                ctx.params[str(one.name)] = path_of(value, name)
+                try:
+                    if f"{name}=" in words or (name, "") in pairwise(words):
+                        raise ScenarioError(name, "", "is empty", "the name of a file or a folder; . is this one")
+                    ctx.params[str(one.name)] = path_of(value, name)
+                except ScenarioError as error:
+                    wrong.append(error)
         for one in self.params:
             if len(values := _values_of(one, words)) > 1:
-                raise ScenarioError(_called(one), " and ".join(values), "is given several times", "one value")
+                why = "is given several times"
+                wrong.append(ScenarioError(_called(one), " and ".join(values), why, "one value"))
+        if wrong:
+            raise together(wrong)
         given: list[tuple[str, Any]] = [(_called(one), ctx.params.get(one.name)) for one in self.params]
         try:
             return super().invoke(ctx)
@@ -151,6 +158,15 @@ class _Command(NarrowHelp, TyperCommand):
             name = next((name for name, text in texts if text and text in place), "path")
             why = f"no place of a file or folder ({error.strerror})"
             raise ScenarioError(name, place, why, "another name") from None
+
+
+_WRONG = "netsim.wrong"
+"""The key of the mistakes in values of options, of a command that is being read."""
+
+
+def _note(context: typer.Context, error: ScenarioError) -> None:
+    """Keep a mistake until all options are read, so that all are raised together."""
+    context.meta.setdefault(_WRONG, []).append(error)
 
 
 def _values_of(parameter: Any, words: Sequence[str]) -> list[str]:
@@ -537,12 +553,12 @@ def bounded(least: float, most: float | None, *names: str, **options: Any) -> An
     of another number, before anything else is looked at."""
     allowed = f">= {least:g}" if most is None else f"{least:.6g} … {most:.6g}"
 
-    def check(parameter: typer.CallbackParam, value: "float | list[float] | None") -> Any:
+    def check(context: typer.Context, parameter: typer.CallbackParam, value: "float | list[float] | None") -> Any:
         for one in value if isinstance(value, list) else [] if value is None else [value]:
             if not least <= one <= (math.inf if most is None else most):
                 share = most is not None and one >= 5 and least <= one / 100 <= most <= 1
                 why = f"out of range; did you mean {one / 100:g}?" if share else "out of range"
-                raise ScenarioError(max(parameter.opts, key=len), one, why, allowed)
+                _note(context, ScenarioError(max(parameter.opts, key=len), one, why, allowed))
         return value
 
     words = f"{options.pop('help')} Allowed: {allowed}."
@@ -550,8 +566,11 @@ def bounded(least: float, most: float | None, *names: str, **options: Any) -> An
     return typer.Option(*names, callback=check, help=words, **options)
 
 
-def _some(jobs: int) -> int:
-    check_jobs(jobs, "--jobs")
+def _some(context: typer.Context, jobs: int) -> int:
+    try:
+        check_jobs(jobs, "--jobs")
+    except ScenarioError as error:
+        _note(context, error)
     return jobs
 
 

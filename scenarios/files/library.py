@@ -56,7 +56,7 @@ def plain_tree(source: str) -> Tree:
 
     Raises `ScenarioError` for a file that cannot be read.
     """
-    return cast("Tree", full_tree(*read_source(source)))
+    return cast("Tree", full_tree(*read_source(source))[0])
 
 
 def variant_names(tree: Tree) -> list[str]:
@@ -201,8 +201,9 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def full_tree(text: str, file: str, settings: Sequence[str] = ()) -> Any:
-    """The fields of a scenario file with places: its own, those that it `extends`, and `settings` in their place."""
+def full_tree(text: str, file: str, settings: Sequence[str] = ()) -> tuple[Any, list[ScenarioError]]:
+    """The fields of a scenario file with places: its own, those that it `extends`, and `settings` in their place; and
+    the mistakes of all settings that are none, or whose paths lead nowhere."""
     tree = read_fields(text, file, FORM)
     if "scenario" in tree and "algorithms" not in tree:
         raise ScenarioError("file", file, "is a sweep, not a scenario: `netsim sweep` runs it", FORM, file, 1)
@@ -346,18 +347,15 @@ def as_arguments(names: Mapping[str, str] = MappingProxyType({})) -> Generator[N
         raise together([replace(one, field=names.get(f, f) or "options") for one, f in found]) from None
 
 
-def _overridden(tree: Any, settings: Sequence[str]) -> Any:
-    """The tree with settings in their places. You get a `ScenarioError` for all of them that are none, or whose paths
-    lead nowhere."""
+def _overridden(tree: Any, settings: Sequence[str]) -> tuple[Any, list[ScenarioError]]:
+    """The tree with settings in their places, and the mistakes of those that have none."""
     mistakes: list[ScenarioError] = []
     for setting in settings:
         try:
             put(tree, *setting_of(setting))
         except ScenarioError as error:
             mistakes.append(error if error.field == "-o" else replace(error, field=f"-o {error.field}"))
-    if mistakes:
-        raise together(mistakes)
-    return tree
+    return tree, mistakes
 
 
 def is_set(field: str, settings: Sequence[str], tree: Any = None) -> bool:

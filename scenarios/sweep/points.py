@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -271,6 +271,7 @@ def points(sweep: Sweep, base: Located) -> tuple[Point, ...]:
         raise _at_scenario(several, sweep)
     found: list[Point] = []
     wrong: dict[object, ScenarioError] = {}
+    numbers = count()
     for place, values in enumerate(product(*sweep.grid.values())):
         fixed = dict(zip(sweep.grid, values, strict=True))
         for draw in range(sweep.draws):
@@ -278,13 +279,17 @@ def points(sweep: Sweep, base: Located) -> tuple[Point, ...]:
             fields = fixed | {path: law.draw(rng) for path, law in sweep.random.items()}
             for repeat in range(sweep.repeats):
                 tree, seed = copy.deepcopy(plain(base.tree)), base.scenario.seed + repeat
-                try:
-                    for path, value in fields.items():
+                number, nowhere = next(numbers), list[ScenarioError]()
+                for path, value in fields.items():
+                    try:
                         put(tree, path, value)
-                    scenario = validated(tree | {"seed": seed}, "").scenario
-                    found.append(Point(len(found) + len(wrong), fields, seed, scenario.model_dump(mode="json")))
+                    except ScenarioError as error:
+                        nowhere.append(error)
+                try:
+                    scenario = validated(tree | {"seed": seed}, "", (), nowhere).scenario
+                    found.append(Point(number, fields, seed, scenario.model_dump(mode="json")))
                 except ScenarioError as error:
-                    each = [located(one, sweep, fields, len(found) + len(wrong)) for one in error.each()]
+                    each = [located(one, sweep, fields, number) for one in error.each()]
                     wrong |= {without_name(one): one for one in each if without_name(one) not in wrong}
             if len(wrong) >= MOST:
                 raise together(_by_line(wrong.values()))

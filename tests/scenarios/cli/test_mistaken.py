@@ -225,6 +225,14 @@ MISTAKES = {
     "a percentage": (
         "audit private-descent --confidence 95", 2, "--confidence = 95.0: out of range; did you mean 0.95?; allowed:",
     ),
+    "several numbers out of range": (
+        "audit private-descent --delta 1 --confidence 95 --trials 10 --jobs 0 --out mine.py/out", 2,
+        ("--delta = 1.0: out", "--confidence = 95.0: out", "--trials = 10: out", "--jobs = 0: not", "\n5 mistakes\n"),
+    ),
+    "several settings of no parameter": (
+        "audit mine.py -o round=3 -o scal=1 -o topology.agents=2", 2,
+        ("-o round = 3: neither", "-o scal = 1: neither", "-o topology.agents = 2: out of range", "\n3 mistakes\n"),
+    ),
     "trials below 0": ("audit private-descent --trials -1", 2, "--trials = -1: out of range; "),
     "a seed below 0": ("certificate --seed -1", 2, "--seed = -1: out of range; allowed: >= 0"),
     "no repetition": ("certificate --repetitions 0", 2, "--repetitions = 0: out of range; allowed: >= 1"),
@@ -266,6 +274,26 @@ MISTAKES = {
     "a claim of a scenario": ("audit tiny.yaml --epsilon 1", 2, "--epsilon = 1.0: only for an algorithm of"),
     "no entry of a list": (
         "check tiny.yaml -o algorithms[5].rounds=1", 2, "[5] is no entry of the list; allowed: algorithms[0]\n"
+    ),
+    "no entry of a list, beside other mistakes": (
+        "check tiny.yaml -o links.loss=1.5 -o algorithms[5].rounds=1 -o seed=1e99", 2,
+        ("-o algorithms[5].rounds = 1: alg", "-o links.loss = 1.5: out", "-o seed = 1e+99: wrong", "\n3 mistakes\n"),
+    ),
+    "an agent that is not there, beside other mistakes": (
+        'check tiny.yaml -o links.loss=1.5 -o audit.agent=9 -o stragglers=[{"agents":[0,7]}]', 2,
+        ("-o audit.agent = 9: no such", "-o stragglers[0].agents[1] = 7: no such agent; allowed: 0 … 3\n"),
+    ),
+    "an agent that is not there, in a graph that is none": (
+        "check tiny.yaml -o topology.agents=2 -o audit.agent=9", 2,
+        "ScenarioError: -o topology.agents = 2: out of range; allowed: 3 … 1000000; or kind: complete or path or st",
+    ),
+    "a path that leads nowhere, beside another mistake, at many points": (
+        "sweep astray.yaml", 2,
+        ("astray.yaml:2: point 0: links.los = 0: unkn", "astray.yaml:3: point 0: algori", "is no entry", "\n2 mist"),
+    ),
+    "a path that leads nowhere, in many variants": (
+        'check tiny.yaml -o grid={"links.los":[0,1],"algorithms[5].rounds":[1,2]}', 2,
+        ("links.los = 0: unknown", "algorithms[5].rounds = 1: ", "\n2 mistakes"),
     ),
     "a class that is not frozen": (
         "audit thawed.py -o rounds=1", 2, "from a frozen one (line 10 of thawed.py); allowed: @dataclass(frozen=True)"
@@ -594,6 +622,9 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("no_law.yaml").write_text("scenario: tiny.yaml\nrandom: {links.loss: {low: 0, high: 0.1}}\n")
     Path("page.md").write_text("# A page\n")
     Path("dots.yaml").write_text("scenario: tiny.yaml\ngrid: {links..loss: [0.1, 0.2]}\n")
+    Path("astray.yaml").write_text(
+        "scenario: tiny.yaml\ngrid: {links.los: [0, 1],\n  'algorithms[9].rounds': [1, 2], replicas: [1, 2]}\n"
+    )
     Path("named.yaml").write_text("title: My sweep\nscenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("of_none.yaml").write_text("grid: {replicas: [1, 2]}\nscenario: tny.yaml\n")
