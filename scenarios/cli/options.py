@@ -29,6 +29,7 @@ from scenarios.cli.narrow_help import NarrowHelp
 from scenarios.files.folders import MANIFEST
 from scenarios.render.terminal import (
     INTERRUPTED,
+    USAGE,
     WRONG_INPUT,
     fail,
     print_place,
@@ -105,19 +106,18 @@ def _misused(error: Exception, ctx: Any) -> NoReturn:
         if parameter.param_type_name != "option":
             mistake.param_hint = field  # in capitals, as everywhere
     message = str(mistake.message).replace("Value error, ", "")
-    hint = _near(str(mistake.message)) or _whole(message, parameter, ctx.meta["netsim.words"])
-    hint = hint or _as_option(mistake) or _as_setting(error)
+    hint = _near(str(mistake.message)) or _whole(message, parameter, mistake.ctx or ctx)
+    hint = hint or _as_option(mistake) or _as_setting(error, ctx.meta["netsim.words"])
     hint = hint or (_in_parts(ctx.meta["netsim.words"]) if "extra argument" in message else "")
     mistake.message = _no_number(message, parameter, ctx.meta["netsim.words"]) + hint
     why = str(mistake.format_message())
-    kind = "UsageError" if field == _LINE else "ScenarioError"  # no command, or a word too many: of no scenario
-    problems.say(f"[bold red]{kind}[/]: {markup.escape(why)}")
+    problems.say(f"[bold red]{USAGE}[/]: {markup.escape(why)}")
     command = ctx if getattr(error, "ctx", None) is None else mistake.ctx
     called = command.command_path.removeprefix(command.find_root().command_path)
     print_place("Its options and an example:", f"{program()}{called} --help", to=problems)
     if ctx.meta.get("netsim.json"):
         one = {"file": None, "line": None, "field": field, "value": None, "problem": why, "allowed": ""}
-        described = {"type": kind, "message": why, "mistakes": [one]}
+        described = {"type": USAGE, "message": why, "mistakes": [one]}
         write_document({"exit_status": WRONG_INPUT, "exit_reason": why, "error": described})
     raise typer.Exit(WRONG_INPUT)
 
@@ -128,6 +128,15 @@ class _Command(NarrowHelp, TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The arguments in capitals, as in the help below it and in the docs."""
         return [re.sub(r"[{}]", "", one).upper().replace("...", "…") for one in super().collect_usage_pieces(ctx)]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """A mistake that knows no command is of this one: an option without its value."""
+        try:
+            return super().parse_args(ctx, args)
+        except _USAGE as error:
+            mistake: Any = error
+            mistake.ctx = mistake.ctx or ctx
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         words: list[str] = ctx.meta["netsim.words"]
@@ -211,13 +220,24 @@ def _as_option(mistake: Any) -> str:
     return ""
 
 
-def _as_setting(error: Exception) -> str:
-    """How a field or a parameter is set, where an option that a command has not may be one."""
+def _as_setting(error: Exception, words: Sequence[str]) -> str:
+    """How a field or a parameter is set, where an option that a command has not is one, or may be one of code."""
     context: Any = getattr(error, "ctx", None)
     name = str(getattr(error, "option_name", "")).lstrip("-").replace("-", "_")
-    if not name or context is None or not any("-o" in one.opts for one in context.command.params):
+    if (
+        context is None
+        or not hasattr(error, "possibilities")
+        or not any("-o" in one.opts for one in context.command.params)
+    ):
         return ""
-    return f". A field of the scenario, or a parameter, is set by -o {name}=VALUE"
+    known = name in _field_names(_schema()) or any(".py" in one or ":" in one for one in words)
+    return f". A field of the scenario, or a parameter, is set by -o {name}=VALUE" if known else ""
+
+
+def _field_names(node: "JsonValue | _Node") -> set[str]:
+    """Names of all fields in a part of the schema."""
+    inner = list(node.values()) if isinstance(node, Mapping) else node if isinstance(node, list) else []
+    return set(_inside(node, "properties") if isinstance(node, Mapping) else ()).union(*map(_field_names, inner))
 
 
 def _in_parts(words: Sequence[str]) -> str:
@@ -231,11 +251,15 @@ def _in_parts(words: Sequence[str]) -> str:
     return ""
 
 
-def _whole(message: str, option: Any, words: Sequence[str]) -> str:
-    """The whole number that a value such as 1e3 is to be."""
+def _whole(message: str, option: Any, context: Any) -> str:
+    """The whole number that a value such as 1e3 is to be, or what is allowed where the option does not take that."""
     with suppress(ValueError, OverflowError):
+        words: list[str] = context.meta["netsim.words"]
         if "valid integer" in message and (number := float(_given(option, words))).is_integer():
-            return f". Did you mean {int(number)}?"
+            context.meta[_WRONG] = wrong = list[ScenarioError]()
+            if option.callback is not None:
+                option.callback(context, option, int(number))
+            return f". Allowed: {wrong[0].allowed}" if wrong else f". Did you mean {int(number)}?"
     return ""
 
 

@@ -2,6 +2,7 @@
 command line overrides both. Nothing is validated or built, so that listing them is fast."""
 
 import copy
+import os
 import re
 import shlex
 from collections.abc import Generator, Mapping, Sequence
@@ -193,6 +194,20 @@ def read_source(source: str) -> tuple[str, str]:
         raise ScenarioError("scenario", source, problem, "a path, or a name that `netsim list` shows") from error
 
 
+def from_file(error: ScenarioError, name: str, file: str) -> ScenarioError:
+    """The error of `read_source` for a name that stands in a file: paths start there."""
+    folder, found = Path(file).parent, replace(error, value=name)
+    if folder == Path() or not error.problem.startswith("no such file"):
+        return found
+    here = (
+        f"; did you mean {os.path.relpath(name, folder)}?"
+        if not Path(name).is_absolute() and _is_there(Path(name))
+        else ""
+    )
+    why = error.problem.replace("no such file", f"no such file in {folder}", 1) + here
+    return replace(found, problem=why, allowed=error.allowed.replace("a path", "a path from this file's folder", 1))
+
+
 def _is_there(path: Path) -> bool:
     """Whether there is something of this name; a name that the file system does not take is of nothing."""
     try:
@@ -249,7 +264,7 @@ def _inherited(tree: Any, file: str, below: tuple[str, ...] = ()) -> Any:
     except ScenarioError as error:
         if error.file is not None:
             raise
-        raise replace(error, field=EXTENDS, value=name, file=file, line=line) from error
+        raise replace(from_file(error, name, file), field=EXTENDS, file=file, line=line) from error
     if place in (*below, file):
         why = f"extends itself ({' → '.join([*below, file, place])})"
         raise ScenarioError(EXTENDS, name, why, "a file that does not lead back here", file, line)

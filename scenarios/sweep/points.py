@@ -30,7 +30,7 @@ from netsim.bounds import Count
 from netsim.errors import ScenarioError, together
 from scenarios.files import mistakes
 from scenarios.files.document import keys_of, place_of, plain, put, setting
-from scenarios.files.library import library, placed, read_fields
+from scenarios.files.library import from_file, library, placed, read_fields
 from scenarios.results.base import Setting
 from scenarios.schema.load import Located, load_scenario, validated, without_name
 from scenarios.schema.scenario import Scenario
@@ -239,7 +239,7 @@ def base_of(sweep: Sweep, file: str, settings: Sequence[str] = ()) -> Located:
     except ScenarioError as error:
         if error.file is not None or error.field != "scenario":
             raise
-        raise _at_scenario(error, sweep) from error
+        raise _at_scenario(from_file(error, sweep.scenario, file), sweep) from error
 
 
 def _at_scenario(error: ScenarioError, sweep: Sweep) -> ScenarioError:

@@ -19,6 +19,25 @@ MISTAKES = {
     "a sweep of no scenario": (
         "sweep of_none.yaml", 2, "of_none.yaml:2: scenario = 'tny.yaml': no such file, and no shipped scenario"
     ),
+    "a sweep of a scenario in another folder": (
+        "sweep bad/of_tiny.yaml", 2,
+        "bad/of_tiny.yaml:1: scenario = 'tiny.yaml': no such file in bad, and no shipped scenario of this name; did "
+        "you mean ../tiny.yaml?; allowed: a path from this file's folder, or a name that `netsim list` shows\n",
+    ),
+    "a scenario that extends one in another folder": (
+        "check bad/of_none.yaml", 2,
+        "bad/of_none.yaml:1: extends = 'tnyy.yaml': no such file in bad, and no shipped scenario of this name; allow",
+    ),
+    "a folder behind a link to nothing": (
+        "run tiny.yaml --out nothing/x", 2,
+        "UsageError: --out = 'nothing/x': cannot be written (nothing is a link to nowhere, which is not there); allo",
+    ),
+    "a lab as JSON": ("lab --json", 2, "UsageError: --json: is for lists; allowed: with --list or --key\n"),
+    "lessons as JSON": ("lab --list --json", 0, '"lesson": "eavesdropper",'),
+    "a setting that is none, and a field's value": (
+        "check tiny.yaml -o links/loss=0.2 -o links.loss=2", 2,
+        ("UsageError: -o = 'links/loss=0.2': no setting", "\nScenarioError: -o links.loss = 2: out of range"),
+    ),
     "code for a sweep": ("sweep mine.py", 2, "file = 'mine.py': is code, not a sweep; allowed: a YAML file"),
     "a sweep of variants": ("sweep of_many.yaml", 2, "of_many.yaml:1: scenario = 'several.yaml': has variants: "),
     "a scenario for a sweep": (
@@ -355,7 +374,7 @@ MISTAKES = {
         "views private-descent --algorithm noisy", 2, "--algorithm = 'noisy': not in the scenario; allowed: plain-des"
     ),
     "an algorithm that is not there to attack": (
-        "attack tiny.yaml --algorithm nosuch", 2, "ScenarioError: --algorithm = 'nosuch': not in the scenario; "
+        "attack tiny.yaml --algorithm nosuch", 2, "UsageError: --algorithm = 'nosuch': not in the scenario; "
     ),
     "a variant that is not there to attack": (
         "attack several.yaml --variant x", 2, "--variant = 'x': no such variant; allowed: replicas-1, replicas-2\n"
@@ -463,7 +482,7 @@ MISTAKES = {
     ),
     "a transcript of one of several": (
         "attack ones.csv --scenario private-descent", 2,
-        "ScenarioError: --algorithm: missing: whose transcript it is; allowed: plain-descent, private-descent, ",
+        "UsageError: --algorithm: missing: whose transcript it is; allowed: plain-descent, private-descent, ",
     ),
     "a folder of a name that is too long": (
         f"run tiny.yaml --out {'x' * 300}", 2, "no place of a file or folder (File name too long); allowed: another",
@@ -594,6 +613,8 @@ def damaged():
         "bad/empty.json": b"",
         "bad/asked/transcript.parquet": b"",
         "bad/text.parquet": b"src,dst,w",
+        "bad/of_tiny.yaml": b"scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n",
+        "bad/of_none.yaml": b"extends: tnyy.yaml\n",
         "bad/cut.parquet": b"PAR1" + bytes(100),
         "bad/bytes.csv": bytes(range(256)),
         "wide.csv": "a,label\n0.5,1\n".encode("utf-16"),
@@ -648,6 +669,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("colons.yaml").write_text("root:x:0\n")
     damaged()
     Path("loop").symlink_to("loop")
+    Path("nothing").symlink_to("nowhere")
     for file, claimed in CLAIMS.items():
         Path(file).write_text(MINE + CLAIM.format(claimed))
     done = cli(*words.split(), ends=status, output=says)
@@ -707,7 +729,7 @@ def test_a_page_whose_name_is_as_long_as_a_name_may_be_is_written(tmp_path):
     assert [one.read_text() for one in tmp_path.iterdir()] == ["all of it"]
 
 
-@pytest.mark.parametrize("words", ["list", "list --json"])
+@pytest.mark.parametrize("words", ["list", "list --json", "check private-descent -o audit=null"])
 def test_a_full_standard_output_is_named(words):
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "scenarios.cli.app", *words.split()]
