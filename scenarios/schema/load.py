@@ -107,7 +107,7 @@ def _of_agents(tree: Any, file: str) -> Iterator[ScenarioError]:
     found = {dotted(keys): one for keys, one in every if _AGENT.fullmatch(dotted(keys))}
     try:
         topology = TypeAdapter(TopologySpec).validate_python(fields.get("topology")) if found else None
-        agents = 0 if topology is None else topology.build().agents
+        agents = getattr(topology, "agents", 0) or (0 if topology is None else topology.build().agents)
     except (ScenarioError, ValidationError):
         return
     for field, agent in found.items():
