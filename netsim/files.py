@@ -86,7 +86,9 @@ def unreadable(path: str | Path, error: OSError | ValueError) -> ScenarioError:
 
 
 def not_written(error: OSError) -> str:
-    """That something cannot be written, and why."""
+    """That something cannot be written, and why; a link to nothing is there, and is no folder."""
+    if isinstance(error, FileExistsError) and not (link := Path(error.filename)).exists() and link.is_symlink():
+        return f"cannot be written ({link} is a link to {link.readlink()}, which is not there)"
     return f"cannot be written ({error.strerror or error})"
 
 

@@ -6,6 +6,7 @@ of the same type, such as `horizon: int = 10`.
 
 import ast
 import inspect
+import sys
 from collections.abc import Iterator
 from dataclasses import Field
 from functools import cache, cached_property
@@ -68,8 +69,10 @@ def _written(kind: type, name: str) -> tuple[str | None, int | None]:
     for one in kind.__mro__:
         if name not in vars(one) and name not in inspect.get_annotations(one):
             continue
-        files = [value.__code__.co_filename for value in vars(one).values() if inspect.isfunction(value)]
-        file = next((file for file in files if not file.startswith("<string>")), "")
+        own = [inspect.unwrap(value) for value in vars(one).values() if inspect.isfunction(value)]
+        files = [value.__code__.co_filename for value in own if inspect.isfunction(value)]
+        of_module = getattr(sys.modules.get(one.__module__), "__file__", None) or ""
+        file = next((file for file in files if not file.startswith("<string>")), of_module)
         try:
             body = ast.parse(text_of(file)).body
         except SyntaxError:

@@ -384,9 +384,13 @@ def _around(place: str, settings: list[str], claim: tuple[float | None, float | 
     if claim is not None:
         algorithm["claim"] = {"epsilon": claim[0], "delta": claim[1], "source": "the command line"}
     tree = {"name": slug(name, ()), "title": f"{name}, audited", "algorithms": [algorithm], **deepcopy(WORLD)}
+    wrong: list[ScenarioError] = []
     for setting in settings:
-        _put(tree, *setting_of(setting, "NAME=VALUE, such as rounds=20"), found)
-    return validated(tree, "").scenario
+        try:
+            _put(tree, *setting_of(setting, "NAME=VALUE, such as rounds=20"), found)
+        except ScenarioError as error:
+            wrong.append(error)
+    return validated(tree, "", (), wrong).scenario
 
 
 def _put(tree: _Fields, name: str, value: Any, found: "OwnCode") -> None:

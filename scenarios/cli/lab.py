@@ -19,7 +19,7 @@ from rich.markup import escape
 
 from netsim.errors import ScenarioError
 from netsim.files import not_written
-from scenarios.cli.options import AsJson, bounded, command, given, refuse, taken
+from scenarios.cli.options import bounded, command, given, refuse, taken
 from scenarios.lab import course
 from scenarios.lab.course import SHIPPED, Lesson, chosen, lessons, need_marimo
 from scenarios.render.tables import Column, print_tables
@@ -178,7 +178,9 @@ def _lab(
     out: Annotated[
         Path | None, given(metavar="FOLDER", help="Folder of the score sheet. Default with --student: ./challenges.")
     ] = None,
-    as_json: AsJson = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --list or --key: print one JSON document in place of the text.")
+    ] = False,
 ) -> None:
     """The teaching lab: lessons that run live in the browser, with sliders and questions.
 
@@ -199,12 +201,15 @@ def _lab(
             found = [one]
         elif lesson is not None:
             one = chosen(lesson, found)
-        refuse("--json", as_json and not key, "is for the answer key", "with --key")
+        refuse("--json", as_json and not (key or listed), "is for lists", "with --list or --key")
         keeps = student is not None or out is not None
         refuse("--student, --out", keeps and (listed or key or edit or copy), "no answers are given here", "without")
         if key:
             need_marimo("all" if one is None else one.name)
             _key(found if one is None else [one], lesson, as_json)
+        elif listed and as_json:
+            rows = [{"lesson": each.name, "title": each.title, "description": each.sentence} for each in found]
+            write_document({"version": version("netsim-lab"), "lessons": rows})
         elif listed:
             columns = [
                 Column(

@@ -22,13 +22,14 @@ import typer
 from rich import markup
 from typer.core import TyperCommand, TyperGroup
 
-from netsim.errors import ScenarioError, near
+from netsim.errors import ScenarioError, near, together
 from netsim.files import path_of
 from netsim.memory import check_jobs, limited
 from scenarios.cli.narrow_help import NarrowHelp
 from scenarios.files.folders import MANIFEST
 from scenarios.render.terminal import (
     INTERRUPTED,
+    USAGE,
     WRONG_INPUT,
     fail,
     print_place,
@@ -105,19 +106,18 @@ def _misused(error: Exception, ctx: Any) -> NoReturn:
         if parameter.param_type_name != "option":
             mistake.param_hint = field  # in capitals, as everywhere
     message = str(mistake.message).replace("Value error, ", "")
-    hint = _near(str(mistake.message)) or _whole(message, parameter, ctx.meta["netsim.words"])
-    hint = hint or _as_option(mistake) or _as_setting(error)
+    hint = _near(str(mistake.message)) or _whole(message, parameter, mistake.ctx or ctx)
+    hint = hint or _as_option(mistake) or _as_setting(error, ctx.meta["netsim.words"])
     hint = hint or (_in_parts(ctx.meta["netsim.words"]) if "extra argument" in message else "")
     mistake.message = _no_number(message, parameter, ctx.meta["netsim.words"]) + hint
     why = str(mistake.format_message())
-    kind = "UsageError" if field == _LINE else "ScenarioError"  # no command, or a word too many: of no scenario
-    problems.say(f"[bold red]{kind}[/]: {markup.escape(why)}")
+    problems.say(f"[bold red]{USAGE}[/]: {markup.escape(why)}")
     command = ctx if getattr(error, "ctx", None) is None else mistake.ctx
     called = command.command_path.removeprefix(command.find_root().command_path)
     print_place("Its options and an example:", f"{program()}{called} --help", to=problems)
     if ctx.meta.get("netsim.json"):
         one = {"file": None, "line": None, "field": field, "value": None, "problem": why, "allowed": ""}
-        described = {"type": kind, "message": why, "mistakes": [one]}
+        described = {"type": USAGE, "message": why, "mistakes": [one]}
         write_document({"exit_status": WRONG_INPUT, "exit_reason": why, "error": described})
     raise typer.Exit(WRONG_INPUT)
 
@@ -129,17 +129,33 @@ class _Command(NarrowHelp, TyperCommand):
         """The arguments in capitals, as in the help below it and in the docs."""
         return [re.sub(r"[{}]", "", one).upper().replace("...", "…") for one in super().collect_usage_pieces(ctx)]
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """A mistake that knows no command is of this one: an option without its value."""
+        try:
+            return super().parse_args(ctx, args)
+        except _USAGE as error:
+            mistake: Any = error
+            mistake.ctx = mistake.ctx or ctx
+            raise
+
     def invoke(self, ctx: Any) -> Any:
         words: list[str] = ctx.meta["netsim.words"]
+        wrong: list[ScenarioError] = ctx.meta.get(_WRONG, [])
         for one in self.params:
             name, value = _called(one), ctx.params.get(str(one.name))
             if isinstance(value, Path):
-                if f"{name}=" in words or (name, "") in pairwise(words):
-                    raise ScenarioError(name, "", "is empty", "the name of a file or a folder; . is this one")
-                ctx.params[str(one.name)] = path_of(value, name)
+                try:
+                    if f"{name}=" in words or (name, "") in pairwise(words):
+                        raise ScenarioError(name, "", "is empty", "the name of a file or a folder; . is this one")
+                    ctx.params[str(one.name)] = path_of(value, name)
+                except ScenarioError as error:
+                    wrong.append(error)
         for one in self.params:
             if len(values := _values_of(one, words)) > 1:
-                raise ScenarioError(_called(one), " and ".join(values), "is given several times", "one value")
+                why = "is given several times"
+                wrong.append(ScenarioError(_called(one), " and ".join(values), why, "one value"))
+        if wrong:
+            raise together(wrong)
         given: list[tuple[str, Any]] = [(_called(one), ctx.params.get(one.name)) for one in self.params]
         try:
             return super().invoke(ctx)
@@ -151,6 +167,15 @@ class _Command(NarrowHelp, TyperCommand):
             name = next((name for name, text in texts if text and text in place), "path")
             why = f"no place of a file or folder ({error.strerror})"
             raise ScenarioError(name, place, why, "another name") from None
+
+
+_WRONG = "netsim.wrong"
+"""The key of the mistakes in values of options, of a command that is being read."""
+
+
+def _note(context: typer.Context, error: ScenarioError) -> None:
+    """Keep a mistake until all options are read, so that all are raised together."""
+    context.meta.setdefault(_WRONG, []).append(error)
 
 
 def _values_of(parameter: Any, words: Sequence[str]) -> list[str]:
@@ -195,13 +220,24 @@ def _as_option(mistake: Any) -> str:
     return ""
 
 
-def _as_setting(error: Exception) -> str:
-    """How a field or a parameter is set, where an option that a command has not may be one."""
+def _as_setting(error: Exception, words: Sequence[str]) -> str:
+    """How a field or a parameter is set, where an option that a command has not is one, or may be one of code."""
     context: Any = getattr(error, "ctx", None)
     name = str(getattr(error, "option_name", "")).lstrip("-").replace("-", "_")
-    if not name or context is None or not any("-o" in one.opts for one in context.command.params):
+    if (
+        context is None
+        or not hasattr(error, "possibilities")
+        or not any("-o" in one.opts for one in context.command.params)
+    ):
         return ""
-    return f". A field of the scenario, or a parameter, is set by -o {name}=VALUE"
+    known = name in _field_names(_schema()) or any(".py" in one or ":" in one for one in words)
+    return f". A field of the scenario, or a parameter, is set by -o {name}=VALUE" if known else ""
+
+
+def _field_names(node: "JsonValue | _Node") -> set[str]:
+    """Names of all fields in a part of the schema."""
+    inner = list(node.values()) if isinstance(node, Mapping) else node if isinstance(node, list) else []
+    return set(_inside(node, "properties") if isinstance(node, Mapping) else ()).union(*map(_field_names, inner))
 
 
 def _in_parts(words: Sequence[str]) -> str:
@@ -215,11 +251,15 @@ def _in_parts(words: Sequence[str]) -> str:
     return ""
 
 
-def _whole(message: str, option: Any, words: Sequence[str]) -> str:
-    """The whole number that a value such as 1e3 is to be."""
+def _whole(message: str, option: Any, context: Any) -> str:
+    """The whole number that a value such as 1e3 is to be, or what is allowed where the option does not take that."""
     with suppress(ValueError, OverflowError):
+        words: list[str] = context.meta["netsim.words"]
         if "valid integer" in message and (number := float(_given(option, words))).is_integer():
-            return f". Did you mean {int(number)}?"
+            context.meta[_WRONG] = wrong = list[ScenarioError]()
+            if option.callback is not None:
+                option.callback(context, option, int(number))
+            return f". Allowed: {wrong[0].allowed}" if wrong else f". Did you mean {int(number)}?"
     return ""
 
 
@@ -537,12 +577,12 @@ def bounded(least: float, most: float | None, *names: str, **options: Any) -> An
     of another number, before anything else is looked at."""
     allowed = f">= {least:g}" if most is None else f"{least:.6g} … {most:.6g}"
 
-    def check(parameter: typer.CallbackParam, value: "float | list[float] | None") -> Any:
+    def check(context: typer.Context, parameter: typer.CallbackParam, value: "float | list[float] | None") -> Any:
         for one in value if isinstance(value, list) else [] if value is None else [value]:
             if not least <= one <= (math.inf if most is None else most):
                 share = most is not None and one >= 5 and least <= one / 100 <= most <= 1
                 why = f"out of range; did you mean {one / 100:g}?" if share else "out of range"
-                raise ScenarioError(max(parameter.opts, key=len), one, why, allowed)
+                _note(context, ScenarioError(max(parameter.opts, key=len), one, why, allowed))
         return value
 
     words = f"{options.pop('help')} Allowed: {allowed}."
@@ -550,8 +590,11 @@ def bounded(least: float, most: float | None, *names: str, **options: Any) -> An
     return typer.Option(*names, callback=check, help=words, **options)
 
 
-def _some(jobs: int) -> int:
-    check_jobs(jobs, "--jobs")
+def _some(context: typer.Context, jobs: int) -> int:
+    try:
+        check_jobs(jobs, "--jobs")
+    except ScenarioError as error:
+        _note(context, error)
     return jobs
 
 

@@ -80,6 +80,10 @@ def dotted(keys: Sequence[Key]) -> str:
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
 
 
+OF_PATH = re.compile(r"no path of a field|there is no |\S+ is (no entry of the list|a list)")
+"""How the problem of a path begins that is none or leads nowhere, whatever the value."""
+
+
 def put(tree: Any, path: str, value: Any, place: Place | None = None) -> None:
     """Set the field at a dotted path, as though it stood at that place; new mappings where none is.
 

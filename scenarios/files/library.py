@@ -2,6 +2,7 @@
 command line overrides both. Nothing is validated or built, so that listing them is fast."""
 
 import copy
+import os
 import re
 import shlex
 from collections.abc import Generator, Mapping, Sequence
@@ -56,7 +57,7 @@ def plain_tree(source: str) -> Tree:
 
     Raises `ScenarioError` for a file that cannot be read.
     """
-    return cast("Tree", full_tree(*read_source(source)))
+    return cast("Tree", full_tree(*read_source(source))[0])
 
 
 def variant_names(tree: Tree) -> list[str]:
@@ -193,6 +194,20 @@ def read_source(source: str) -> tuple[str, str]:
         raise ScenarioError("scenario", source, problem, "a path, or a name that `netsim list` shows") from error
 
 
+def from_file(error: ScenarioError, name: str, file: str) -> ScenarioError:
+    """The error of `read_source` for a name that stands in a file: paths start there."""
+    folder, found = Path(file).parent, replace(error, value=name)
+    if folder == Path() or not error.problem.startswith("no such file"):
+        return found
+    here = (
+        f"; did you mean {os.path.relpath(name, folder)}?"
+        if not Path(name).is_absolute() and _is_there(Path(name))
+        else ""
+    )
+    why = error.problem.replace("no such file", f"no such file in {folder}", 1) + here
+    return replace(found, problem=why, allowed=error.allowed.replace("a path", "a path from this file's folder", 1))
+
+
 def _is_there(path: Path) -> bool:
     """Whether there is something of this name; a name that the file system does not take is of nothing."""
     try:
@@ -201,8 +216,9 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def full_tree(text: str, file: str, settings: Sequence[str] = ()) -> Any:
-    """The fields of a scenario file with places: its own, those that it `extends`, and `settings` in their place."""
+def full_tree(text: str, file: str, settings: Sequence[str] = ()) -> tuple[Any, list[ScenarioError]]:
+    """The fields of a scenario file with places: its own, those that it `extends`, and `settings` in their place; and
+    the mistakes of all settings that are none, or whose paths lead nowhere."""
     tree = read_fields(text, file, FORM)
     if "scenario" in tree and "algorithms" not in tree:
         raise ScenarioError("file", file, "is a sweep, not a scenario: `netsim sweep` runs it", FORM, file, 1)
@@ -248,7 +264,7 @@ def _inherited(tree: Any, file: str, below: tuple[str, ...] = ()) -> Any:
     except ScenarioError as error:
         if error.file is not None:
             raise
-        raise replace(error, field=EXTENDS, value=name, file=file, line=line) from error
+        raise replace(from_file(error, name, file), field=EXTENDS, file=file, line=line) from error
     if place in (*below, file):
         why = f"extends itself ({' → '.join([*below, file, place])})"
         raise ScenarioError(EXTENDS, name, why, "a file that does not lead back here", file, line)
@@ -346,18 +362,15 @@ def as_arguments(names: Mapping[str, str] = MappingProxyType({})) -> Generator[N
         raise together([replace(one, field=names.get(f, f) or "options") for one, f in found]) from None
 
 
-def _overridden(tree: Any, settings: Sequence[str]) -> Any:
-    """The tree with settings in their places. You get a `ScenarioError` for all of them that are none, or whose paths
-    lead nowhere."""
+def _overridden(tree: Any, settings: Sequence[str]) -> tuple[Any, list[ScenarioError]]:
+    """The tree with settings in their places, and the mistakes of those that have none."""
     mistakes: list[ScenarioError] = []
     for setting in settings:
         try:
             put(tree, *setting_of(setting))
         except ScenarioError as error:
             mistakes.append(error if error.field == "-o" else replace(error, field=f"-o {error.field}"))
-    if mistakes:
-        raise together(mistakes)
-    return tree
+    return tree, mistakes
 
 
 def is_set(field: str, settings: Sequence[str], tree: Any = None) -> bool:

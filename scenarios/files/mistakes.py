@@ -49,20 +49,30 @@ FEW = 5
 """Forms with a tag that a message lists one by one; of more it lists the tags."""
 
 
-def validated(model: type[M], tree: Any, file: str, settings: Sequence[str] = ()) -> M:
+def validated(
+    model: type[M], tree: Any, file: str, settings: Sequence[str] = (), wrong: Sequence[ScenarioError] = ()
+) -> M:
     """A tree of a file, or plain mappings and lists (whose errors are at line 1), as a model.
 
-    Raises one `ScenarioError` with every mistake; one in a field that `settings` set on the command line names the
-    setting and has no line.
+    Raises one `ScenarioError` with every mistake, after what else is `wrong`; one in a field that `settings` set on
+    the command line names the setting and has no line.
     """
     try:
-        return model.model_validate({key: value for key, value in plain(tree).items() if key != EXTENDS})
+        found = model.model_validate({key: value for key, value in plain(tree).items() if key != EXTENDS})
     except ValidationError as error:
-        found = [
-            replace(one, field=f"-o {one.field}", file=None, line=None) if is_set(one.field, settings, tree) else one
-            for one in mistakes(error, tree, file, model).each()
-        ]
-        raise together(found) from None
+        own = as_set(mistakes(error, tree, file, model).each(), settings, tree)
+        raise together([*wrong, *own]) from None
+    if wrong:
+        raise together(wrong)
+    return found
+
+
+def as_set(errors: Sequence[ScenarioError], settings: Sequence[str], tree: Any) -> list[ScenarioError]:
+    """The mistakes of a tree; that of a field which a setting gave its value has the setting's name, and no line."""
+    return [
+        replace(one, field=f"-o {one.field}", file=None, line=None) if is_set(one.field, settings, tree) else one
+        for one in errors
+    ]
 
 
 def mistakes(error: ValidationError, tree: Any, file: str | None, root: type[BaseModel]) -> ScenarioError:

@@ -9,7 +9,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from io import TextIOWrapper
 from itertools import pairwise
@@ -165,15 +165,17 @@ def prints_apart() -> Generator[None]:
             console.file = _WHATEVER
         return
     place = os.dup(1)
-    with open(place, "w", encoding=before.encoding, errors=before.errors) as own:
-        console.file = own
-        os.dup2(2, 1)
-        try:
-            yield
-        finally:
-            before.flush()
-            console.file = _WHATEVER
-            os.dup2(place, 1)
+    own = open(place, "w", encoding=before.encoding, errors=before.errors)  # noqa: SIM115
+    console.file = own
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        before.flush()
+        console.file = _WHATEVER
+        os.dup2(place, 1)
+        with suppress(OSError):  # every line was flushed: what a full disk did not take has been said
+            own.close()
 
 
 def _is(stream: IO[str], descriptor: int) -> bool:
@@ -448,12 +450,12 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
             traceback.print_exception(error)
     if page is not None:
         print_place("What was done until then:", page, to=problems)
-    words = [brief(str(error)) if said is None else said]
+    words = [(kind_of(error), brief(str(error)) if said is None else said)]
     if said is None and isinstance(error, ScenarioError):
-        words = [one.sentence(as_file=True) for one in error.each()]
+        words = [(kind_of(one), one.sentence(as_file=True)) for one in error.each()]
     if said is None and isinstance(error, AttributeError):
-        words = [words[0] + meant(error.name or "", dir(error.obj))]
-    lines = [f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(visible(one))}" for one in words]
+        words = [(kind, text + meant(error.name or "", dir(error.obj))) for kind, text in words]
+    lines = [f"{escape(before)}[bold red]{kind}[/]: {escape(visible(one))}" for kind, one in words]
     if isinstance(error, MemoryError):
         lines.append(f"it takes more than the {shown(allowed())} that are allowed here: less of it, or --memory")
     if isinstance(error, OSError) and error.errno == errno.EROFS:
@@ -467,6 +469,18 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
         problems.say(line)
 
 
+USAGE = "UsageError"
+"""What the wrong use of a command is called: no such command or option, or a value that an option does not take."""
+_OPTION = re.compile(r"--|-o$")
+"""How the field of a mistake in an option begins; that of one in a scenario's field that is set is -o FIELD."""
+
+
+def kind_of(error: Exception) -> str:
+    """What an error is called before its sentence: its class, or `USAGE` where all that is wrong is in options."""
+    usage = isinstance(error, ScenarioError) and all(_OPTION.match(one.field) for one in error.each())
+    return USAGE if usage else type(error).__name__
+
+
 def _add_place(error: NetsimError) -> None:
     """Name the user's line that an error came through, where code of theirs was loaded at all."""
     if (own_code := sys.modules.get("scenarios.schema.own_code")) is not None:
@@ -476,7 +490,7 @@ def _add_place(error: NetsimError) -> None:
 def _as_plain(error: Exception) -> dict[str, object]:
     """An error for machines: `type`, `message`, and of a `ScenarioError` all `mistakes`, each with where it is and
     what is allowed."""
-    plain: dict[str, object] = {"type": type(error).__name__, "message": brief(str(error))}
+    plain: dict[str, object] = {"type": kind_of(error), "message": brief(str(error))}
     if isinstance(error, ScenarioError):
         names = ("file", "line", "field", "value", "problem", "allowed")
         mistakes = [{name: getattr(one, name) for name in names} for one in error.each()]

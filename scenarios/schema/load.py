@@ -9,22 +9,26 @@ names the installed schema, by its address on this machine: no network is needed
 
 import copy
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from pydantic import TypeAdapter, ValidationError
+
 from netsim.arguments import checked
 from netsim.errors import ScenarioError, together, written
 from netsim.readers.deployed import hosts
 from scenarios.files import mistakes
-from scenarios.files.document import Place, Tree, keys_of, place_of, plain, put
+from scenarios.files.document import OF_PATH, Key, Place, Tree, dotted, keys_of, place_of, plain, put
 from scenarios.files.library import full_tree, is_set, label, no_variant, read_fields, read_source, read_text
 from scenarios.files.models import as_mappings, literals, models_in
 from scenarios.schema import own_code
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.spec import OF_TYPE, Spec
+from scenarios.schema.world import TopologySpec
 
 
 class Located:
@@ -59,15 +63,18 @@ def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> Located:
 @checked
 def parse(text: str, file: str = "<text>", settings: Sequence[str] = ()) -> Located:
     """A scenario from YAML text. Raises one `ScenarioError` with every mistake."""
-    return validated(full_tree(text, file, settings), file, settings)
+    tree, wrong = full_tree(text, file, settings)
+    return validated(tree, file, settings, wrong)
 
 
-def validated(tree: Any, file: str, settings: Sequence[str] = ()) -> Located:
-    """A scenario from the tree of a file, or from plain mappings and lists (whose errors are at line 1)."""
+def validated(tree: Any, file: str, settings: Sequence[str] = (), wrong: Sequence[ScenarioError] = ()) -> Located:
+    """A scenario from the tree of a file, or from plain mappings and lists (whose errors are at line 1). What else is
+    `wrong` is raised with its mistakes."""
     try:
-        return Located(mistakes.validated(Scenario, tree, file, settings), file, tree, settings)
+        return Located(mistakes.validated(Scenario, tree, file, settings, wrong), file, tree, settings)
     except ScenarioError as error:
-        every = [*_of_algorithms(tree, file), *error.each()]
+        found = [*_of_algorithms(tree, file), *_of_agents(tree, file)]
+        every = [*mistakes.as_set(found, settings, tree), *error.each()]
         raise together(sorted(every, key=lambda one: one.line or 0)) from None
 
 
@@ -89,6 +96,37 @@ def _of_algorithms(tree: Any, file: str) -> Iterator[ScenarioError]:
             place = mistakes.where(tree, ["algorithms", k, "name"] if "name" in own else ["algorithms", k], file)
             yield ScenarioError(f"algorithms[{k}].name", name, "used twice", "another name", place.file, place.line)
         names.add(name if isinstance(name, str) else None)
+
+
+def _of_agents(tree: Any, file: str) -> Iterator[ScenarioError]:
+    """A mistake for each agent that is not there, where the topology is right, and the same in all variants: what is
+    built says it, too."""
+    fields = cast("Tree", plain(tree))
+    varied = bool(fields.get("variants") or fields.get("grid"))
+    every = () if varied else _numbers(fields)
+    found = {dotted(keys): one for keys, one in every if _AGENT.fullmatch(dotted(keys))}
+    try:
+        topology = TypeAdapter(TopologySpec).validate_python(fields.get("topology")) if found else None
+        agents = getattr(topology, "agents", 0) or (0 if topology is None else topology.build().agents)
+    except (ScenarioError, ValidationError):
+        return
+    for field, agent in found.items():
+        if agent >= agents:
+            place = mistakes.where(tree, keys_of(field), file)
+            yield ScenarioError(field, agent, "no such agent", f"0 … {agents - 1}", place.file, place.line)
+
+
+_AGENT = re.compile(r"audit\.agent|(access|(stragglers|downtimes)\[\d+\])\.agents\[\d+\]")
+"""Fields that name an agent."""
+
+
+def _numbers(node: Any, keys: tuple[Key, ...] = ()) -> Iterator[tuple[tuple[Key, ...], int]]:
+    """Whole numbers of a tree, each with the keys on the way to it."""
+    if isinstance(node, int):
+        yield keys, node
+    entries = cast("list[Any]", node) if isinstance(node, list) else []
+    for key, one in cast("Tree", node).items() if isinstance(node, Mapping) else enumerate(entries):
+        yield from _numbers(one, (*keys, key))
 
 
 # ── variants ────────────────────────────────────────────────────────────────────────────────────────────
@@ -139,7 +177,9 @@ def expanded(source: Scenario | Located) -> tuple[Variant, ...]:
 def without_name(error: ScenarioError) -> object:
     """The key under which a mistake that several variants or points share, such as a value of the grid, is reported
     for the first alone."""
-    named = error.problem.startswith("unknown field")  # whatever its value
+    named = OF_PATH.match(error.problem) is not None or error.problem.startswith(
+        "unknown field"
+    )  # whatever its value
     return error.field.partition(": ")[2], None if named else repr(error.value), error.file, error.line
 
 
@@ -213,17 +253,18 @@ def _variant(base: Located, name: str, entries: Sequence[_Entry]) -> Variant:
     tree = copy.deepcopy(base.tree)
     for key in ("variants", "grid"):
         tree.pop(key, None)
+    wrong: list[ScenarioError] = []
     for path, value, place in entries:
         try:
             if (keys := keys_of(path)) and keys[0] in _OWN:
                 raise ScenarioError(path, value, "belongs to all variants together", f"not {', '.join(_OWN)}")
             put(tree, path, value, place)
         except ScenarioError as error:
-            raise _at(place, _named(name, error)) from None
+            wrong.append(_at(place, error))
     scenario = base.scenario
     tree["title"] = f"{scenario.title or scenario.name}: {name}"
     try:
-        located = validated(tree, base.file)
+        located = validated(tree, base.file, (), wrong)
     except ScenarioError as error:
         error = error if base.file else together([replace(one, file=None, line=None) for one in error.each()])
         raise _named(name, error) from None

@@ -306,7 +306,8 @@ class Scenario(Model):
         Raises a `ScenarioError` with every mistake.
         """
         with as_arguments():
-            return validated(type(self), full_tree(dump(self), "", options), "", options)
+            tree, wrong = full_tree(dump(self), "", options)
+            return validated(type(self), tree, "", options, wrong)
 
     @property
     def waits_forever(self) -> str:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -30,7 +30,7 @@ from netsim.bounds import Count
 from netsim.errors import ScenarioError, together
 from scenarios.files import mistakes
 from scenarios.files.document import keys_of, place_of, plain, put, setting
-from scenarios.files.library import library, placed, read_fields
+from scenarios.files.library import from_file, library, placed, read_fields
 from scenarios.results.base import Setting
 from scenarios.schema.load import Located, load_scenario, validated, without_name
 from scenarios.schema.scenario import Scenario
@@ -239,7 +239,7 @@ def base_of(sweep: Sweep, file: str, settings: Sequence[str] = ()) -> Located:
     except ScenarioError as error:
         if error.file is not None or error.field != "scenario":
             raise
-        raise _at_scenario(error, sweep) from error
+        raise _at_scenario(from_file(error, sweep.scenario, file), sweep) from error
 
 
 def _at_scenario(error: ScenarioError, sweep: Sweep) -> ScenarioError:
@@ -271,6 +271,7 @@ def points(sweep: Sweep, base: Located) -> tuple[Point, ...]:
         raise _at_scenario(several, sweep)
     found: list[Point] = []
     wrong: dict[object, ScenarioError] = {}
+    numbers = count()
     for place, values in enumerate(product(*sweep.grid.values())):
         fixed = dict(zip(sweep.grid, values, strict=True))
         for draw in range(sweep.draws):
@@ -278,13 +279,17 @@ def points(sweep: Sweep, base: Located) -> tuple[Point, ...]:
             fields = fixed | {path: law.draw(rng) for path, law in sweep.random.items()}
             for repeat in range(sweep.repeats):
                 tree, seed = copy.deepcopy(plain(base.tree)), base.scenario.seed + repeat
-                try:
-                    for path, value in fields.items():
+                number, nowhere = next(numbers), list[ScenarioError]()
+                for path, value in fields.items():
+                    try:
                         put(tree, path, value)
-                    scenario = validated(tree | {"seed": seed}, "").scenario
-                    found.append(Point(len(found) + len(wrong), fields, seed, scenario.model_dump(mode="json")))
+                    except ScenarioError as error:
+                        nowhere.append(error)
+                try:
+                    scenario = validated(tree | {"seed": seed}, "", (), nowhere).scenario
+                    found.append(Point(number, fields, seed, scenario.model_dump(mode="json")))
                 except ScenarioError as error:
-                    each = [located(one, sweep, fields, len(found) + len(wrong)) for one in error.each()]
+                    each = [located(one, sweep, fields, number) for one in error.each()]
                     wrong |= {without_name(one): one for one in each if without_name(one) not in wrong}
             if len(wrong) >= MOST:
                 raise together(_by_line(wrong.values()))

@@ -5,11 +5,12 @@ import gzip
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from annotated_types import Len, MinLen
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from netsim.arrays import Array, unknown, whole
 from netsim.bounds import Count
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, together
 from netsim.files import check_regular, decoded, unreadable
 from netsim.problems.data.dataset import Dataset, some
 from netsim.problems.data.named import Chosen, Seed, Task, finite, svmlight
@@ -76,7 +77,9 @@ def csv_file(
     """
     _check(kind, classes)
     file = _file(path)
-    names, rows = _cells(file, header, delimiter)
+    names, rows, wrong = _cells(file, header, delimiter)
+    if not rows:
+        raise _as_one(str(path), wrong, len(wrong))
     try:
         answer = _column("label", label, names)
     except ScenarioError as error:
@@ -102,10 +105,11 @@ def csv_file(
     try:
         values = np.array([[finite(row[k], _cell(line, names[k])) for k in chosen] for line, row in rows])
         answers = np.array([_label(row[answer], _cell(line, names[answer]), real) for line, row in rows])
-    except ValueError as error:
-        named = not header and str(error).startswith(f"line {rows[0][0]},")
-        allowed = "header: true where line 1 has names" if named else "numbers and labels, or fewer rows or features"
-        raise ScenarioError("path", str(path), str(error), allowed) from None
+    except ValueError:
+        values = answers = np.empty(0)
+        wrong += _no_values(rows, names, chosen, answer, real, header)
+    if wrong:
+        raise _as_one(str(path), wrong, len(rows))
     return _dataset(file, values, answers, kind, classes, records, seed, ("label", names[answer]))
 
 
@@ -129,10 +133,38 @@ _LIBSVM = re.compile(r"[-+]?[\d.]+(?: +\d+:\S+)+")
 """A record of a LIBSVM file."""
 _Rows = list[tuple[int, list[str]]]
 """Rows of a file, each with the number of its first line."""
+_MOST = 10
+"""Mistakes of a file that are said one by one."""
 
 
-def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], _Rows]:
-    """The columns' names (their positions, without a header), and the rows."""
+class _Wrong(NamedTuple):
+    """A mistake of a row, and what it has in common with others: its column, a text, or how many fields it has."""
+
+    line: int
+    of: str | int
+    problem: str
+    allowed: str
+
+
+def _as_one(path: str, wrong: Sequence[_Wrong], records: int) -> ScenarioError:
+    """One error of the first mistakes of a file with so many records, by line, and how many more there are; one that
+    all records have in common is one mistake."""
+    every = dict[tuple[int, str | int], _Wrong]()
+    common = [of for of, times in Counter(one.of for one in wrong).items() if times == records > 1]
+    for one in sorted(wrong, key=lambda one: one.line):
+        if one.of in common:
+            every.setdefault((0, one.of), one._replace(problem=f"{one.problem}; so in every row"))
+        else:
+            every[one.line, one.of] = one
+    errors = [ScenarioError("path", path, one.problem, one.allowed) for one in [*every.values()][:_MOST]]
+    if more := len(every) - len(errors):
+        last = errors[-1]
+        errors[-1] = replace(last, problem=f"{last.problem}; and {more:,} more mistake{'s' * (more > 1)}")
+    return together(errors)
+
+
+def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], _Rows, list[_Wrong]]:
+    """The columns' names (their positions, without a header), the rows, and those that are of another width."""
     if len(delimiter) != 1:
         raise ScenarioError("delimiter", delimiter, "not one character", "one character, such as , or ;")
     try:
@@ -153,15 +185,16 @@ def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], _Rows]:
     if width == 1 and other is not None:
         why = f"not what stands between the values of {path.name}; did you mean {json.dumps(other)}?"
         raise ScenarioError("delimiter", delimiter, why, "one character, such as , or ;")
+    wrong: list[_Wrong] = []
     for line, row in rows:
         if len(row) != width:
             lines = sum(cell.count("\n") for cell in row)
             quote = f", with the {lines} after it in a quote that opens there," if lines else ""
-            where = f"line {line}{quote}"
             as_in = f"{width} as line {rows[0][0]}"
-            raise ScenarioError("path", str(path), f"{where} has {len(row)} fields, not {as_in}", "equal rows")
+            why = f"line {line}{quote} has {len(row)} fields, not {as_in}"
+            wrong.append(_Wrong(line, len(row), why, "equal rows"))
     names = [name.strip() for name in first] if header else [str(k) for k in range(width)]
-    return names, rows[header:]
+    return names, [one for one in rows[header:] if len(one[1]) == width], wrong
 
 
 def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -211,6 +244,23 @@ def _is_number(text: str) -> bool:
 
 def _cell(line: int, name: str) -> str:
     return f"line {line}, column {name!r}"
+
+
+def _no_values(
+    rows: _Rows, names: Sequence[str], chosen: Sequence[int], answer: int, real: bool, header: bool
+) -> Iterator[_Wrong]:
+    """A mistake for each cell that is no number, or no label."""
+    for line, row in rows:
+        for k in sorted([*chosen, answer]):
+            try:
+                _label(row[k], _cell(line, names[k]), real) if k == answer else finite(row[k], _cell(line, names[k]))
+            except ValueError as error:
+                first = not header and line == rows[0][0]
+                allowed = "header: true where line 1 has names" if first else _VALUES
+                yield _Wrong(line, str(k), str(error), allowed)
+
+
+_VALUES = "numbers and labels, or fewer rows or features"
 
 
 def _label(text: str, where: str, real: bool) -> str:

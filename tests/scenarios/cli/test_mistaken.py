@@ -19,6 +19,25 @@ MISTAKES = {
     "a sweep of no scenario": (
         "sweep of_none.yaml", 2, "of_none.yaml:2: scenario = 'tny.yaml': no such file, and no shipped scenario"
     ),
+    "a sweep of a scenario in another folder": (
+        "sweep bad/of_tiny.yaml", 2,
+        "bad/of_tiny.yaml:1: scenario = 'tiny.yaml': no such file in bad, and no shipped scenario of this name; did "
+        "you mean ../tiny.yaml?; allowed: a path from this file's folder, or a name that `netsim list` shows\n",
+    ),
+    "a scenario that extends one in another folder": (
+        "check bad/of_none.yaml", 2,
+        "bad/of_none.yaml:1: extends = 'tnyy.yaml': no such file in bad, and no shipped scenario of this name; allow",
+    ),
+    "a folder behind a link to nothing": (
+        "run tiny.yaml --out nothing/x", 2,
+        "UsageError: --out = 'nothing/x': cannot be written (nothing is a link to nowhere, which is not there); allo",
+    ),
+    "a lab as JSON": ("lab --json", 2, "UsageError: --json: is for lists; allowed: with --list or --key\n"),
+    "lessons as JSON": ("lab --list --json", 0, '"lesson": "eavesdropper",'),
+    "a setting that is none, and a field's value": (
+        "check tiny.yaml -o links/loss=0.2 -o links.loss=2", 2,
+        ("UsageError: -o = 'links/loss=0.2': no setting", "\nScenarioError: -o links.loss = 2: out of range"),
+    ),
     "code for a sweep": ("sweep mine.py", 2, "file = 'mine.py': is code, not a sweep; allowed: a YAML file"),
     "a sweep of variants": ("sweep of_many.yaml", 2, "of_many.yaml:1: scenario = 'several.yaml': has variants: "),
     "a scenario for a sweep": (
@@ -228,6 +247,14 @@ MISTAKES = {
     "a percentage": (
         "audit private-descent --confidence 95", 2, "--confidence = 95.0: out of range; did you mean 0.95?; allowed:",
     ),
+    "several numbers out of range": (
+        "audit private-descent --delta 1 --confidence 95 --trials 10 --jobs 0 --out mine.py/out", 2,
+        ("--delta = 1.0: out", "--confidence = 95.0: out", "--trials = 10: out", "--jobs = 0: not", "\n5 mistakes\n"),
+    ),
+    "several settings of no parameter": (
+        "audit mine.py -o round=3 -o scal=1 -o topology.agents=2", 2,
+        ("-o round = 3: neither", "-o scal = 1: neither", "-o topology.agents = 2: out of range", "\n3 mistakes\n"),
+    ),
     "trials below 0": ("audit private-descent --trials -1", 2, "--trials = -1: out of range; "),
     "a seed below 0": ("certificate --seed -1", 2, "--seed = -1: out of range; allowed: >= 0"),
     "no repetition": ("certificate --repetitions 0", 2, "--repetitions = 0: out of range; allowed: >= 1"),
@@ -270,11 +297,34 @@ MISTAKES = {
     "no entry of a list": (
         "check tiny.yaml -o algorithms[5].rounds=1", 2, "[5] is no entry of the list; allowed: algorithms[0]\n"
     ),
+    "no entry of a list, beside other mistakes": (
+        "check tiny.yaml -o links.loss=1.5 -o algorithms[5].rounds=1 -o seed=1e99", 2,
+        ("-o algorithms[5].rounds = 1: alg", "-o links.loss = 1.5: out", "-o seed = 1e+99: wrong", "\n3 mistakes\n"),
+    ),
+    "an agent that is not there, beside other mistakes": (
+        'check tiny.yaml -o links.loss=1.5 -o audit.agent=9 -o stragglers=[{"agents":[0,7]}]', 2,
+        ("-o audit.agent = 9: no such", "-o stragglers[0].agents[1] = 7: no such agent; allowed: 0 … 3\n"),
+    ),
+    "an agent that is not there, in a graph that is none": (
+        "check tiny.yaml -o topology.agents=2 -o audit.agent=9", 2,
+        "ScenarioError: -o topology.agents = 2: out of range; allowed: 3 … 1000000; or kind: complete or path or st",
+    ),
+    "a path that leads nowhere, beside another mistake, at many points": (
+        "sweep astray.yaml", 2,
+        ("astray.yaml:2: point 0: links.los = 0: unkn", "astray.yaml:3: point 0: algori", "is no entry", "\n2 mist"),
+    ),
+    "a path that leads nowhere, in many variants": (
+        'check tiny.yaml -o grid={"links.los":[0,1],"algorithms[5].rounds":[1,2]}', 2,
+        ("links.los = 0: unknown", "algorithms[5].rounds = 1: ", "\n2 mistakes"),
+    ),
     "a class that is not frozen": (
         "audit thawed.py -o rounds=1", 2, "from a frozen one (line 10 of thawed.py); allowed: @dataclass(frozen=True)"
     ),
     "a parameter that is called as a method": (
         "audit rate.py", 2, "rate.py:15: TwoExchanges.rate = 0.8: hides Algorithm.rate(); allowed: another name\n"
+    ),
+    "a parameter that is called as a method of a base of one's own": (
+        "audit heir.py:Heir", 2, "heir.py:36: Heir.claim = 1.0: hides Algorithm.claim(); allowed: another name\n"
     ),
     "labels of one class": (
         "check csv.yaml", 2,
@@ -327,7 +377,7 @@ MISTAKES = {
         "views private-descent --algorithm noisy", 2, "--algorithm = 'noisy': not in the scenario; allowed: plain-des"
     ),
     "an algorithm that is not there to attack": (
-        "attack tiny.yaml --algorithm nosuch", 2, "ScenarioError: --algorithm = 'nosuch': not in the scenario; "
+        "attack tiny.yaml --algorithm nosuch", 2, "UsageError: --algorithm = 'nosuch': not in the scenario; "
     ),
     "a variant that is not there to attack": (
         "attack several.yaml --variant x", 2, "--variant = 'x': no such variant; allowed: replicas-1, replicas-2\n"
@@ -435,7 +485,7 @@ MISTAKES = {
     ),
     "a transcript of one of several": (
         "attack ones.csv --scenario private-descent", 2,
-        "ScenarioError: --algorithm: missing: whose transcript it is; allowed: plain-descent, private-descent, ",
+        "UsageError: --algorithm: missing: whose transcript it is; allowed: plain-descent, private-descent, ",
     ),
     "a folder of a name that is too long": (
         f"run tiny.yaml --out {'x' * 300}", 2, "no place of a file or folder (File name too long); allowed: another",
@@ -572,6 +622,8 @@ def damaged():
         "bad/empty.json": b"",
         "bad/asked/transcript.parquet": b"",
         "bad/text.parquet": b"src,dst,w",
+        "bad/of_tiny.yaml": b"scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n",
+        "bad/of_none.yaml": b"extends: tnyy.yaml\n",
         "bad/cut.parquet": b"PAR1" + bytes(100),
         "bad/bytes.csv": bytes(range(256)),
         "wide.csv": "a,label\n0.5,1\n".encode("utf-16"),
@@ -593,11 +645,16 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("braces.yaml").write_text("scenario: tiny.yaml\ngrid: {algorithms[0].rounds: [1, 2]}\n")
     Path("thawed.py").write_text(MINE.replace("@dataclass(frozen=True)", "@dataclass"))
     Path("rate.py").write_text(MINE.replace("step: float = 0.3", "rate: float = 0.8").replace("self.step", "0.3"))
+    heir = "\n\n@dataclass(frozen=True)\nclass Heir(TwoExchanges):\n    claim: float = 1.0\n"
+    Path("heir.py").write_text(MINE + CLAIM.format("None") + heir)
     drawn = "{links.loss: {law: uniform, low: 0.5, high: 0.1}}"
     Path("swapped.yaml").write_text(f"scenario: tiny.yaml\nrandom: {drawn}\n")
     Path("no_law.yaml").write_text("scenario: tiny.yaml\nrandom: {links.loss: {low: 0, high: 0.1}}\n")
     Path("page.md").write_text("# A page\n")
     Path("dots.yaml").write_text("scenario: tiny.yaml\ngrid: {links..loss: [0.1, 0.2]}\n")
+    Path("astray.yaml").write_text(
+        "scenario: tiny.yaml\ngrid: {links.los: [0, 1],\n  'algorithms[9].rounds': [1, 2], replicas: [1, 2]}\n"
+    )
     Path("named.yaml").write_text("title: My sweep\nscenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("of_none.yaml").write_text("grid: {replicas: [1, 2]}\nscenario: tny.yaml\n")
@@ -621,6 +678,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("colons.yaml").write_text("root:x:0\n")
     damaged()
     Path("loop").symlink_to("loop")
+    Path("nothing").symlink_to("nowhere")
     for file, claimed in CLAIMS.items():
         Path(file).write_text(MINE + CLAIM.format(claimed))
     done = cli(*words.split(), ends=status, output=says)
@@ -680,7 +738,7 @@ def test_a_page_whose_name_is_as_long_as_a_name_may_be_is_written(tmp_path):
     assert [one.read_text() for one in tmp_path.iterdir()] == ["all of it"]
 
 
-@pytest.mark.parametrize("words", ["list", "list --json"])
+@pytest.mark.parametrize("words", ["list", "list --json", "check private-descent -o audit=null"])
 def test_a_full_standard_output_is_named(words):
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "scenarios.cli.app", *words.split()]

@@ -43,7 +43,7 @@ SWEEPS = {
     "sweep: wrong values": (
         "scenario: small.yaml\ngrid:\n  links.loss: [0.1, 2, '0.3']\n  topology.agents: [6, 2]\n",
         "sweep.yaml:3: point 2: links.loss = 2: out of range; allowed: >= 0.0 and < 1.0\n"
-        "sweep.yaml:3: point 3: links.loss = '0.3': not one "
+        "sweep.yaml:3: point 4: links.loss = '0.3': not one "
         "of the allowed values: it stands in quotes; did you mean 0.3?; allowed: a number, {kind: gilbert_elliott, …"
         "} or {kind: trace, …}\n"
         "sweep.yaml:4: point 1: topology.agents = 2: out of range; allowed: 3 … 1000000; or kind: complete or "

@@ -263,7 +263,7 @@ def test_the_key_is_printed_for_people_and_for_programs(lesson: Lesson) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--json"], "is for the answer key"),
+        (["--json"], "is for lists"),
         (["--key", "--student", "ada"], "no answers are given here"),
         (["--list", "--out", "somewhere"], "no answers are given here"),
     ],

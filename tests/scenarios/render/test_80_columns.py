@@ -294,12 +294,21 @@ def test_help_names_no_kind_of_a_flag_and_breaks_no_word(width):
 
 
 MISUSED = [
-    ("new x --kind foo", "ScenarioError: No such option: --kind", "new"),
-    ("list algoritms", "ScenarioError: Invalid value for KIND: 'algoritms' is not one of 'scenarios', ", "list"),
+    ("new x --kind foo", "UsageError: No such option: --kind", "new"),
+    ("list algoritms", "UsageError: Invalid value for KIND: 'algoritms' is not one of 'scenarios', ", "list"),
     ("list algoritms", "Did you mean 'algorithms'?", "list"),
-    ("run", "ScenarioError: Missing argument", "run"),
+    ("run", "UsageError: Missing argument", "run"),
+    ("run x --out", "UsageError: Option '--out' requires an argument.", "run"),
+    ("run x --jobs 1 -o", "UsageError: Option '-o' requires an argument.", "run"),
+    ("challenge first-flag --answer", "UsageError: Option '--answer' requires an argument.", "challenge"),
+    ("check x --out y", "UsageError: No such option: --out\n", "check"),
+    (
+        "report x --dpi 1e9",
+        "UsageError: Invalid value for '--dpi': '1e9' is no whole number. Allowed: 30 … 24",
+        "report",
+    ),
     ("rnu", "Did you mean 'run'?", ""),
-    ("--fo", "ScenarioError: No such option: --fo", ""),
+    ("--fo", "UsageError: No such option: --fo", ""),
 ]
 
 
@@ -307,7 +316,7 @@ MISUSED = [
 def test_a_mistake_of_usage_is_shown_as_every_other(words, said, read_on):
     done = cli(*words.split(), ends=2, stderr=said)
     first, last = done.stderr.splitlines()
-    assert first.startswith("UsageError: " if words == "rnu" else "ScenarioError: ")
+    assert first.startswith("UsageError: ")
     assert re.fullmatch(rf"Its options and an example: \w+{f' {read_on}'.rstrip()} --help", last)
 
 

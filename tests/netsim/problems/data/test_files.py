@@ -110,6 +110,27 @@ def test_a_file_that_is_no_table_is_named(tmp_path: Path, content: str, said: st
         load("csv", path=path)
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            ["nan,2,0", "1,2,1", "1,abc,1", "1,2", "1e400,x,0"],
+            ["line 2, column 'a' is missing", "line 4, column 'b': 'abc' is no number", "line 5 has 2 fields, not 3",
+             "line 6, column 'a': '1e400' is no finite", "line 6, column 'b': 'x' is no number"],
+        ),
+        (["x,1,0", "y,nan,1", "z,2,0"], ["line 2, column 'a': 'x' is no number; so in e", "line 3, column 'b' is"]),
+        (["1,2", "3,4"], ["line 2 has 2 fields, not 3 as line 1; so in every row; allowed: equal rows"]),
+        (["1,2,0", *["x,y,1"] * 7], [*["'x'", "'y'"] * 4, "'x'", "'y' is no number; and 4 more mistakes; al"]),
+    ],
+)  # fmt: skip
+def test_all_mistakes_of_a_table_are_said_by_line_and_column(tmp_path: Path, rows: list, said: list) -> None:
+    (tmp_path / "odd.csv").write_text("\n".join(["a,b,label", *rows]) + "\n")
+    found = refusal(load, "csv", path=tmp_path / "odd.csv").each()
+    assert len(found) == len(said)
+    for one, words in zip(found, said, strict=True):
+        assert words in str(one)
+
+
 def test_a_name_where_the_first_line_is_of_numbers_asks_whether_it_is_a_header(tmp_path: Path) -> None:
     path = tmp_path / "bare.csv"
     path.write_text("0.5,1.5,1\n0.2,0.1,0\n")
