@@ -1,6 +1,6 @@
 """Noise that does not follow its declared law is noticed; noise that does is not."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from zlib import crc32
 
@@ -193,3 +193,39 @@ def test_density_and_quantiles_are_compared_in_units_of_the_noise(stddev):
     check_law(*released(Drawn(stddev), value))
     with pytest.raises(PrivacyError, match="not those of its density"):
         check_law(*released(OtherQuantiles(stddev), value))
+
+
+@dataclass(frozen=True)
+class Step:
+    """Uniform on two sides of a point, nine in ten times on the left."""
+
+    share: float = 0.9
+    noiseless = False
+
+    def release(self, value, rng):
+        left = rng.random(value.shape) < self.share
+        return value + rng.random(value.shape) - left
+
+    def log_density(self, observed, value):
+        off = observed - value
+        return np.log(np.where(off < 0, self.share, 1 - self.share) * (np.abs(off) <= 1)).sum(axis=-1)
+
+    def quantiles(self, observed, value):
+        off = np.clip(observed - value, -1, 1)
+        return np.where(off < 0, self.share * (1 + off), self.share + (1 - self.share) * off)
+
+    def variance(self):
+        return 1 / 12 + self.share * (1 - self.share)
+
+
+def test_a_density_may_jump_beside_what_was_observed():
+    (one,) = released(Step(), np.zeros((30, 1)))
+    beside = np.where(np.arange(30)[:, None] % 2, 1e-4, -1e-4)
+    check_law(replace(one, observed=beside))
+    with pytest.raises(PrivacyError, match="not those of its density"):
+        check_law(replace(one, observed=beside, mechanism=OtherStep()))
+
+
+class OtherStep(Step):
+    def log_density(self, observed, value):
+        return super().log_density(observed, value) + 0.1
