@@ -10,14 +10,14 @@ a constant: then no gradient differs more for being asked elsewhere.
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss.comparison import Sample
-from attacks.audit.loss.hiding_coins import may_hide
+from attacks.audit.loss.hiding_coins import DrawnAnswers, may_hide
 from attacks.audit.loss.release_cost import PURE, UNBOUNDED, cost_and_shifts, laws_with_cost
 from attacks.audit.loss.secret_coins import LOOKED_AT, SECRET
 from attacks.audit.pair import FIRST_CHUNK, Pair
@@ -40,6 +40,9 @@ SIZES = LARGEST, 1e2
 """By how much what is released is larger or smaller, at most: less where the code fails at more."""
 MORE = 1e-3
 """Share by which a pair costs more, at least, where other numbers were seen."""
+WAYS, ANSWERS, ALIKE = 3, (1.0, 1e3), 1e-6
+"""Ways of mixing what is private with what was seen, at most; sizes of the answers that tell them apart; and the
+relative size of what does not."""
 
 
 def doubt(simulation: Simulation, pair: Pair, claim: Claim) -> str | None:
@@ -95,11 +98,9 @@ class _Elsewhere:
         }
         if own:
             return self._of_own_laws(judged, own)
-        if self.claim.coins == "secret" and sample.tossed and self._hides:
-            costs = self._secret(sample, judged) if delta == 0 else None
-        else:
-            costs = _costs(judged, moved, delta)
-        if costs is None or not _more(costs):
+        secret = self.claim.coins == "secret" and sample.tossed and self._hides
+        costs = self._secret(sample, judged) if secret else _costs(judged, moved, delta)
+        if costs is None or not _more(costs, np.min(costs) if secret else costs[0]):
             return None
         epsilon = float(np.max(costs)) if delta == 0 else gaussian_epsilon(math.sqrt(float(np.max(costs))), delta)
         assert self.claim.epsilon is not None
@@ -113,7 +114,8 @@ class _Elsewhere:
 
     def _of_own_laws(self, judged: Sequence[tuple[Release, Release]], own: set[str]) -> str | None:
         """Doubt about noise of somebody's own laws, where data move what is released farther."""
-        if not _more(_added(judged, _shift)):
+        apart = _added(judged, _shift)
+        if not _more(apart, apart[0]):
             return None
         return (
             f"{_where(self.agent)}, its data move what it releases farther, and of {' and '.join(sorted(own))} it is "
@@ -129,8 +131,8 @@ class _Elsewhere:
 
     def _secret(self, sample: Sample, judged: Sequence[tuple[Release, Release]]) -> Array | None:
         """What the pair costs in each transcript, (replicas,), for who does not know the coins; None where their
-        histories are not listed, or where noise is on a grid."""
-        if not {type(one.mechanism) for both in judged for one in both} <= {Laplace}:
+        histories are not listed, where noise is on a grid, or at δ > 0."""
+        if self.claim.delta > 0 or not {type(one.mechanism) for both in judged for one in both} <= {Laplace}:
             return None
         hidden = HiddenValues.joined([HiddenValues.of([sample], self.agent, one) for one in self.hypotheses])
         if hidden is None or not hidden.listed:
@@ -139,9 +141,10 @@ class _Elsewhere:
         return np.array([float(one.costs(np.array([[0, 1]]), 0.0)[0]) for one in each])
 
 
-def _more(costs: Array) -> bool:
-    """Whether some transcript costs more than the first one, where all is as it is."""
-    return float(np.max(costs)) > costs[0] * (1 + MORE)
+def _more(costs: Array, than: float) -> bool:
+    """Whether some transcript costs more than so much: what the first one does, where all is as it is, or the least
+    of all, for the first may be one of few that cost most."""
+    return float(np.max(costs)) > than * (1 + MORE)
 
 
 def _costs(judged: Sequence[tuple[Release, Release]], moved: Sequence[bool], delta: float) -> Array | None:
@@ -188,3 +191,48 @@ def extremes(simulation: Simulation, agent: int) -> list[Sample]:
             sample = plain(elsewhere(simulation, Times(size)), agent)
             found += [] if sample is None else [sample]
     return found
+
+
+def unlike(simulations: Sequence[Simulation], own: Sequence[Sample], agent: int) -> list[tuple[Sample, ...]]:
+    """Transcripts where agents release other numbers, one of each of these networks: of each way in which the agent
+    then mixes what is private with what it has seen, other than in its `own` transcripts, one; those first that move
+    its releases farthest. None where the code fails."""
+    with suppress(Exception), np.errstate(all="ignore"):
+        noise = Anywhere(SIZES[1])
+        each = [
+            worlds(elsewhere(one, noise), agent, one.problem.objectives[agent], COPIES)(0, FIRST_CHUNK)
+            for one in simulations
+        ]
+        if noise.own:
+            return []
+        here, there = _ways(own, agent), _ways(each, agent)
+        seen = here if here.shape[1] == there.shape[1] else there[:0]
+        found = list[int]()
+        for k in range(COPIES):
+            if not np.any(_alike(seen, there[k])):
+                found.append(k)
+                seen = np.concatenate([seen, there[[k]]])
+        found.sort(key=lambda k: -float(np.max(np.abs(there[k]))))
+        return [tuple(one.replica(k) for one in each) for k in found[:WAYS]]
+    return []
+
+
+def _ways(samples: Sequence[Sample], agent: int) -> Array:
+    """How far answers that are the same everywhere, and private coins, move what is released, in units of its noise,
+    in each transcript, (replicas, some); and the units."""
+    view, found = samples[0].view, list[Array]()
+    records = view.public.records[agent] if view.public.records else 1
+    drawn = [DrawnAnswers.of(size, records, view.public.dimension) for size in ANSWERS]
+    answers = [replace(one, slope=np.zeros_like(one.slope)) for one in drawn]
+    hidden = HiddenValues.joined([HiddenValues.of(samples, agent, one) for one in answers])
+    for one in () if hidden is None else hidden.kinds.values():
+        shape = len(one.values), len(answers), view.replicas, -1
+        values, units = one.values.reshape(shape), one.units.reshape(shape)
+        found += [np.moveaxis(each, 2, 0) for each in ((values - values[:1, :1]) / units, np.log(units))]
+    return np.concatenate([one.reshape(view.replicas, -1) for one in found], axis=1)
+
+
+def _alike(ways: Array, one: Array) -> Mask:
+    """Which of some ways, (ways, some), are as one, but for rounding."""
+    room = ALIKE * np.maximum(1.0, np.maximum(np.abs(ways), np.abs(one)))
+    return np.asarray(np.all((np.abs(ways - one) <= room) | ~np.isfinite(one), axis=1), dtype=np.bool_)

@@ -8,7 +8,8 @@ bound, along the pair that was found and along coordinates), the others lie at a
 turned to others as long as that costs more. Where all of an agent's data may differ, its whole gradient goes between
 such places, and there are no others. What each does at every history of the coins, or at some that are drawn, is
 replayed on a transcript that the audit does not use, of each kind of messages that the coins decide on: that ranks
-pairs, and proves nothing.
+pairs, and proves nothing. Where none costs more than is claimed, and other numbers are mixed otherwise with what is
+private (`other_numbers.unlike`), pairs are ranked there too.
 """
 
 import math
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from attacks.audit.followed.asked import differing
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.pair import Pair
+from attacks.audit.verdict import exceeds
 from attacks.replay import Hypothesis
 from netsim.arrays import Array, evenly
 from netsim.claims import Claim, Norm, length
@@ -143,22 +145,37 @@ class _Search:
         looked = [one for one in each if one is not None]
         looked.sort(key=lambda one: (-one.first, one.agent != pair.agent, records[one.agent]))
         found: Pair = pair
-        for among in _unlike(looked):
-            if not self._is_bounded(among):
-                continue
-            place, cost = among.best
-            words = _BEYOND if self.change is None else f"as far, about {among.about(place)}"
-            both = among.worlds(place)
-            allowed = all(allows(self.subject, self.claim, self.activations, among.agent, one) for one in both)
-            if allowed and among.agent == found.agent:
+        tried = [one for one in _unlike(looked) if self._is_bounded(one)]
+        for among in tried:
+            cost, both = among.best[1], self._allowed_worlds(among)
+            if both and among.agent == found.agent:
                 found = among.known_of(found)
-            if allowed and cost > most * (1 + SAME):
-                words = f"the gradient of {among.whose(place)}, {words}"
-                found = replace(pair, agent=among.agent, hypotheses=both, description=words)
-                used = self._used(among.between(place))
-                found = replace(among.known_of(found), change_used=used, any_change=self.change is None)
-                most = cost
+            if both and cost > most * (1 + SAME):
+                found, most = self._moved(among), cost
+        claimed = self.claim.epsilon
+        if claimed is None or self.claim.delta > 0 or exceeds(most, claimed):
+            return found
+        for among in tried:
+            for samples in other_numbers.unlike(self.kinds(among.agent).simulations, among.samples, among.agent):
+                there = replace(among, samples=samples)
+                if exceeds(there.best[1], claimed) and self._allowed_worlds(there):  # it is refuted, or doubted
+                    return self._moved(there)
         return found
+
+    def _allowed_worlds(self, among: "_Among") -> tuple[Tilted, Tilted] | None:
+        """Both worlds of what costs most of an agent; None where the claim does not allow them."""
+        both = among.worlds(among.best[0])
+        allowed = all(allows(self.subject, self.claim, self.activations, among.agent, one) for one in both)
+        return both if allowed else None
+
+    def _moved(self, among: "_Among") -> Pair:
+        """What costs most of an agent, as a pair."""
+        place, both = among.best[0], among.worlds(among.best[0])
+        words = _BEYOND if self.change is None else f"as far, about {among.about(place)}"
+        words = f"the gradient of {among.whose(place)}, {words}"
+        found = replace(self.pair, agent=among.agent, hypotheses=both, description=words)
+        used = self._used(among.between(place))
+        return replace(among.known_of(found), change_used=used, any_change=self.change is None)
 
     def _used(self, apart: Array) -> float:
         """Share of the change that is allowed of a gradient that differs by so much, (dimension,)."""

@@ -547,6 +547,26 @@ def test_a_pair_is_doubted_where_coins_send_in_more_ways_than_are_looked_at(tmp_
     assert (pair.doubt is not None and "more ways to send messages" in pair.doubt) is doubted
 
 
+GATED = """
+        one, p = choose(coins, range(4)), node.privatize(x, Laplace(1.0))
+        node.broadcast(p=p)
+        each = [await asked(k) for k in range(4)]
+        made = [(np.where({gate}, each[one], sum(each) / 16), 0.25)]
+"""
+"""Code that releases one of four records where its public noise is so, else a quarter of their mean."""
+
+
+@pytest.mark.parametrize(("gate", "claimed"), [("p > 4.0", 4.2), ("p > 0.0", 4.2), ("p > 4.0", 6.7)])
+def test_a_pair_costs_most_where_numbers_are_released_that_the_run_has_not(tmp_path, gate, claimed):
+    code = BY_HAND.format(name="Gated", body=GATED.format(gate=gate).strip("\n"))
+    experiment, subject = made(tmp_path, "Gated", code, dimension=1, claimed=claimed, agent=0)
+    claim = subject.simulation.claim(experiment.adjacency, 1, 0.0)
+    pair, _ = audited_pair(experiment, subject, claim, 1, Silent())
+    truth = worst_of((0.25,), [(1 / 4, lambda g, k=k: (g[k],)) for k in range(4)], 4)
+    costs = f"Where agent 0 receives other numbers than in this run, a pair costs ε = {truth:.4g}:"
+    assert pair.doubt is None if truth < claimed else pair.doubt.startswith(costs)
+
+
 def mixed():
     """Code whose gradients are mixed so that most of what is released is of one direction, which is no coordinate."""
     turned = np.linalg.qr(np.random.default_rng(11).standard_normal((4, 4)))[0]
