@@ -933,7 +933,7 @@ def test_one_value_of_several_algorithms_is_said_once(pair):
     assert comparison_page(found).count("(computed)") == 1
     assert len(found.differences) == 2
     apart = Comparison([stepped("one", plain=0.21, noisy=0.23), stepped("two", plain=0.22, noisy=0.22)])
-    assert several.difference_rows(apart, "–") == [
+    assert several.difference_rows(apart) == [
         ("algorithms[plain].step (computed)", ["0.21", "0.22"]),
         ("algorithms[noisy].step (computed)", ["0.23", "0.22"]),
     ]
