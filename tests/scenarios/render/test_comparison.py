@@ -17,7 +17,7 @@ from scenarios.render.compared_headline import compared_headline
 from scenarios.render.compared_runs import Run, read_runs
 from scenarios.render.comparison import Comparison
 from scenarios.render.differing import ABSENT, _differing
-from scenarios.render.page import several
+from scenarios.render.page import charts, several
 from scenarios.render.page.several import against_words, comparison_page
 from scenarios.render.ratios import ratio, replicas_needed
 from scenarios.render.verdicts import epsilon_columns
@@ -100,6 +100,47 @@ def test_estimates_that_are_guesses_are_called_so_as_in_the_report(pair, median,
     brief = several.run_table([one], brief=True)
     assert brief["Error of these"][0].endswith(" *") == guessed
     assert ("*: no better than guessing" in several.run_meanings(brief)) == guessed
+
+
+def test_curves_have_a_colour_an_algorithm_and_a_dash_a_run_and_those_that_coincide_are_named(pair):
+    (run,) = read_runs([str(pair[0])])
+    both = Comparison([run, changed(run, "other")])
+    looks = several._looks(both.subjects)
+    assert [one.colour for one in looks[::2]] == [one.colour for one in looks[1::2]]
+    assert [one.line["linestyle"] for one in looks[:2]] == [one.line["linestyle"] for one in looks[2:]]
+    assert len({one.colour for one in looks}) == len({str(one.line["linestyle"]) for one in looks}) == 2
+    alone = several._looks(Comparison([replace(one, slugs=("plain",)) for one in both.runs]).subjects)
+    assert len({one.colour for one in alone}) == 2
+    text = comparison_page(both)
+    assert "Drawn one over the other for every algorithm: calm; other." in text
+    assert "No run was finished" not in text
+    one = {"algorithms__0__convergence__median": [0.5 + k for k in range(len(run.entries[0].convergence.median))]}
+    text = comparison_page(Comparison([run, changed(run, "other", **one)]))
+    assert "Drawn one over the other: noisy · calm; noisy · other." in text
+    assert "Drawn one over the other" not in comparison_page(Comparison([run]))
+
+
+def test_a_claim_grows_as_on_the_page_of_its_run(pair):
+    (run,) = read_runs([str(pair[0])])
+    noisy = run.entries[1]
+    claimed = noisy.over_time.claimed
+    assert charts._claimed(noisy, noisy.audit) == (tuple(claimed.count), tuple(claimed.epsilon))
+    assert len({*claimed.epsilon}) > 1
+    whole = replace(noisy, over_time=None)
+    assert charts._claimed(whole, noisy.audit) == ((noisy.audit.activations,), (noisy.audit.epsilon_claimed,))
+    assert "Dashed: the claim of a run that ends there." in comparison_page(Comparison([run, changed(run, "other")]))
+
+
+def test_a_claim_whose_audit_was_interrupted_has_its_delta(pair):
+    (run,) = read_runs([str(pair[0])])
+    parts = {"algorithms__1__audit": None, "algorithms__1__audit_status": "interrupted"}
+    found = Comparison([run, changed(run, "other", **parts)])
+    assert [cells[3] for cells in map(several._verdict_cells, found.subjects)] == [MISSING, MISSING, "0", "0"]
+    assert found.result().algorithms[-1].delta == 0
+
+
+def test_verdicts_are_counted_strongest_first():
+    assert sentences.tally(["proven", "vacuous", "unprotected", "proven"]) == "1 unprotected, 1 vacuous, 2 proven"
 
 
 def test_a_field_that_differs_is_the_only_one_told(pair):
