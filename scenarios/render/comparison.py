@@ -163,7 +163,9 @@ class Comparison:
     @cached_property
     def certainty(self) -> list[str]:
         """How sure each number is that is set beside another."""
-        said = ["2 × means twice the number of the base."] if any(not one.same for one in self.ratios) else []
+        costs = any(value != 1 for one in self.costs for value in one.values())
+        ratios = costs or any(not one.same for one in self.ratios)
+        said = ["2 × means twice the number of the base."] if ratios else []
         if any(one.has_interval and not (one.certain or one.same) for one in self.ratios):
             said.append(f"Of ratios: all intervals hold together at {show(100 * CONFIDENCE)} %.")
         apart = (one for one in self.against if one.epsilon_exact in ("below", "above"))
@@ -173,7 +175,7 @@ class Comparison:
             each = " or ".join(f"{show(100 * one)} %" for one in alone)
             said.append(f"Of exact ε: one audit is right at {each}, and two together at less: error rates add up.")
         said += filter(None, [self.replicas_needed])
-        if any(value != 1 for one in self.costs for value in one.values()):
+        if costs:
             said.append("Bytes and virtual time are of one draw of the network each, and have no interval.")
         return said
 
@@ -324,7 +326,7 @@ def other_length(base: Subject, other: Subject) -> bool:
 def _lengths(pairs: Sequence[tuple[Subject, Subject]]) -> str:
     """A sentence of the algorithms that ran for another length than their base."""
     found = {one.label: length(one) for pair in pairs if other_length(*pair) for one in pair}
-    return _several("length", "an error that falls or grows along a run is not of one place in it", found.items())
+    return _several("length", "errors that fall or grow along a run are of two places in it", found.items())
 
 
 def _other_pairs(pairs: Sequence[tuple[Subject, Subject]]) -> Iterator[str]:

@@ -583,7 +583,7 @@ def test_the_top_says_how_many_errors_differ_between_splits_and_for_how_many_len
     assert "1 of 2 algorithms ran for another length (40 activations against 66 activations)." in compared_headline(
         comparison
     )
-    said = "Not the same length (40 activations: plain · calm; 66 activations: plain · other): an error that falls or"
+    said = "Not the same length (40 activations: plain · calm; 66 activations: plain · other): errors that fall or"
     assert any(line.startswith(said) for line in comparison.cautions)
 
 
@@ -615,6 +615,7 @@ def test_costs_that_differ_are_in_the_finding_and_in_the_tables(pair, tmp_path, 
     assert "virtual time: the same" in shown
     assert f"bytes on the air: {factors[1]:g} ×" in shown or factors[1] == 1
     assert "virtual time, s" in shown
+    assert ("2 × means twice" in shown) == (factors != (1.0, 1.0))
     text = (tmp_path / "c.html").read_text()
     assert f'data-head="Bytes on the air">{"the same" if factors[1] == 1 else f"{factors[1]:g} ×"}<' in text
     in_the_open = text.partition('id="curves"')[0]
