@@ -274,14 +274,14 @@ def _print_differences(comparison: "Comparison") -> None:
 
 
 def _print_numbers(comparison: "Comparison") -> None:
+    from scenarios.render.comparison import delta
     from scenarios.render.page.several import FOUND, run_meanings, run_table
     from scenarios.render.sentences import elsewhere
     from scenarios.render.verdicts import coloured, epsilon_columns, print_meanings
-    from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import MISSING, show
 
     entries = [one.entry for one in comparison.subjects]
-    deltas = [show(one.audit.claim.delta) if isinstance(one.audit, AuditResult) else MISSING for one in entries]
+    deltas = [show(delta(one)) for one in entries]
     columns = [Column("verdict", list(map(coloured, entries)), whole=True), *epsilon_columns(entries)]
     columns += [Column("δ", deltas, right=True, whole=True)] * (len({*deltas} - {MISSING}) > 1)
     found = run_table(comparison.subjects, brief=True)
@@ -295,7 +295,7 @@ def _print_numbers(comparison: "Comparison") -> None:
     print_tables(names, groups, console)
     print_meanings(columns)
     if len(one := {*deltas} - {MISSING}) == 1:
-        line(f"Audited at δ = {', '.join(one)}.", style="dim")
+        line(f"δ = {', '.join(one)}.", style="dim")
     line(run_meanings(found), style="dim")
     for one in comparison.subjects:
         if said := elsewhere(one.entry):
@@ -304,11 +304,12 @@ def _print_numbers(comparison: "Comparison") -> None:
 
 
 def _print_ratios(comparison: "Comparison") -> None:
-    from scenarios.render.page.several import against_words
+    from scenarios.render.comparison import COSTS
+    from scenarios.render.page.several import against_words, cost_words
 
-    for one in comparison.against:
+    for one, costs in zip(comparison.against, comparison.costs, strict=True):
         console.print(f"[bold]{escape(one.other)}[/] against {escape(one.base)}:", highlight=False)
-        compared = against_words(one, alike=one.other not in comparison.redrawn)
+        compared = against_words(one)
         for name, words in comparison.quantities.items():
             found = getattr(one, name)
             how = (
@@ -319,6 +320,8 @@ def _print_ratios(comparison: "Comparison") -> None:
             line(f"  {words}: {compared[name]}{how}")
         if one.epsilon_exact is not None or "epsilon_exact" in one.why:
             line(f"  exact ε: {compared['epsilon_exact']}")
+        for name, words in cost_words(costs).items() if costs else ():
+            line(f"  {COSTS[name]}: {words}")
     if comparison.certainty:
         line(" ".join(comparison.certainty))
 

@@ -4,15 +4,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from scenarios.render.compared_runs import Run, redrawn
-from scenarios.render.comparison import Comparison, Subject, algorithm
+from scenarios.render.comparison import COSTS, ONE_REPLICA, Comparison, Subject, algorithm, length, other_length
 from scenarios.render.sentences import NOT_AUDITED, Finding, apart, headline, stopped_early, tally, word
 from scenarios.results import findings
 from scenarios.results.audit import AuditRefused
 from scenarios.results.base import as_json
-from scenarios.results.numbers import plural
+from scenarios.results.numbers import plural, show
 
 _MOST = 3
 """Algorithms that are named one by one."""
+_SLIGHT, _MULTIPLE = 0.03, 3.0
+"""A change of a cost that is no news, and a ratio from which on it is no percentage."""
 
 
 def compared_headline(comparison: Comparison) -> str:
@@ -26,6 +28,8 @@ def compared_headline(comparison: Comparison) -> str:
                 _the_same(comparison) or _verdicts(comparison),
                 _not_audited(comparison),
                 _errors(comparison),
+                _draws(comparison),
+                *_costs(comparison),
             ),
         )
     )
@@ -173,7 +177,10 @@ def _errors(comparison: Comparison) -> str:
         if one.final_error is not None and one.other not in comparison.redrawn
     ]
     if comparison.against and all(one.final_error is not None and one.final_error.same for one in comparison.against):
-        return "" if _the_same(comparison) else "No final error differs."
+        alone = len(comparison.subjects) > len({one.label for pair in comparison.pairs for one in pair})
+        both = "both" if len(comparison.runs) == 2 else "several"
+        of = f" of the {len(comparison.against)} in {both} runs" if alone else ""
+        return "" if _the_same(comparison) else f"No final error{of} differs."
     differ = [one for one in found if one.told_apart]
     if not differ:
         return ""
@@ -183,6 +190,65 @@ def _errors(comparison: Comparison) -> str:
         base = comparison.against[0].base
         return f"Final errors that differ from that of {base} beyond noise: {len(differ)} of {len(found)}."
     return f"{len(differ)} of {len(found)} final errors {'differs' if len(differ) == 1 else 'differ'} beyond noise."
+
+
+def _draws(comparison: Comparison) -> str:
+    """Where seeds split the data in other ways: how many errors differ beyond noise, and by that, and for how many
+    algorithms a run had another length."""
+    redrawn = [one for one in comparison.against if one.other in comparison.redrawn]
+    if not redrawn:
+        return ""
+    found = [one.final_error for one in redrawn if one.final_error is not None]
+    single = sum(one.why.get("final_error") == ONE_REPLICA for one in redrawn)
+    differ = sum(one.told_apart for one in found)
+    said = "The seeds split the data in other ways, and errors differ by that, too"
+    if found:
+        does = "does" if differ < 2 else "do"
+        said += f": beyond noise {differ or 'none'} of {plural(len(found), 'final error')} {does}"
+    if single:
+        said += f"; {single} {'is' if single == 1 else 'are'} of one replica, which tells nothing of settings"
+    pairs = [pair for pair in comparison.pairs if pair[1].label in comparison.redrawn]
+    other = [pair for pair in pairs if other_length(*pair)]
+    if not other:
+        return f"{said}."
+    lengths = {tuple(map(length, pair)) for pair in other}
+    which = f" ({' against '.join(next(iter(lengths)))})" if len(lengths) == 1 else ""
+    return f"{said}. {len(other)} of {plural(len(pairs), 'algorithm')} ran for another length{which}."
+
+
+def _costs(comparison: Comparison) -> list[str]:
+    """By how much costs of each later run are above those of its base, or below, where that is news: with one seed,
+    and of runs that went to their ends."""
+    runs: dict[str, list[dict[str, float]]] = {}
+    for (base, other), costs in zip(comparison.pairs, comparison.costs, strict=True):
+        ran = (one.entry.run is not None and one.entry.run.stopped is None for one in (base, other))
+        if base.run is not other.run and base.run.results.seed == other.run.results.seed and all(ran):
+            runs.setdefault(other.run.label, []).append(costs)
+    said: list[str] = []
+    for label, each in runs.items():
+        words = [_change(what, [one[name] for one in each if name in one]) for name, what in COSTS.items()]
+        if changes := [one for one in words if one]:
+            said.append(f"In {label} {_and(changes)}.")
+    if len(said) > _MOST:
+        return [f"Bytes on the air or virtual time differ in {len(said)} runs."]
+    return said
+
+
+def _change(what: str, ratios: Sequence[float]) -> str:
+    """How a cost changes in all algorithms that it changes of; empty where that is slight."""
+    news = [one for one in ratios if abs(one - 1) > _SLIGHT]
+    if not news:
+        return ""
+    low, high = min(news), max(news)
+    verb = "are" if what.endswith("air") else "is"
+    of = f" for {len(news)} of {len(ratios)} algorithms" if len(news) < len(ratios) else ""
+    if high > _MULTIPLE or low < 1 / _MULTIPLE:
+        ends = list(dict.fromkeys((show(low, 2), show(high, 2))))
+        return f"{what} {verb} {' to '.join(ends)} × as before{of}"
+    if low < 1 < high:
+        return f"{what} {verb} between {100 * (1 - low):.0f} % down and {100 * (high - 1):.0f} % up{of}"
+    ends = list(dict.fromkeys(f"{100 * abs(one - 1):.0f}" for one in sorted((low, high), key=lambda v: abs(v - 1))))
+    return f"{what} {verb} {'up' if low > 1 else 'down'} {' to '.join(ends)} %{of}"
 
 
 def _and(words: Sequence[str]) -> str:

@@ -165,8 +165,9 @@ def _once(there: dict[tuple[Path, str | None], str], folder: Path, slug: str | N
     """Note what a place names. You get a `ScenarioError` for what an earlier one names too."""
     for (path, other), earlier in there.items():
         if path == folder and (slug is None or other is None or slug == other):
-            beside = "" if earlier == place else f", as {earlier}"
-            raise ScenarioError("runs", place, f"is there already{beside}", "every run, or algorithm of a run, once")
+            named = "named twice" if earlier == place else f"the same as {earlier}, or a part of it"
+            once = "a run, or an algorithm of it, is compared once"
+            raise ScenarioError("file", place, f"{named}; {once}", file=place)
     there[folder, slug] = place
 
 

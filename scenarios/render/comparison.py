@@ -27,11 +27,15 @@ CONFIDENCE = 0.95
 """Joint confidence of all intervals of ratios; the exact epsilons have their own."""
 QUANTITIES = {"final_error": "final relative error", "gradient_error": "median error of the estimated gradients"}
 """Numbers known of every replica, which have intervals."""
+COSTS = {"bytes": "bytes on the air", "time": "virtual time"}
+"""Costs of a whole run, which are one number each, of one draw of the network."""
 _NOTHING = {"final_error": "0 but for rounding", "gradient_error": "recovered"}
 """What an error is of which a ratio tells nothing."""
 NOTHING_ESTIMATED = "nothing was estimated"
 """Why two algorithms have no ratio of gradient errors at all."""
 _GUESSES = "those of both are no better than guessing"
+ONE_REPLICA = "one replica, and two splits of the data"
+"""Why numbers of two splits have no ratio: one replica does not tell a setting from the draw."""
 _OPTIMA = "errors are relative to different optima"
 _DIGITS = 8
 """Of a SHA-256 of code, to distinguish it from another."""
@@ -146,9 +150,22 @@ class Comparison:
         return [found for one in self.against for name in QUANTITIES if (found := getattr(one, name)) is not None]
 
     @cached_property
+    def costs(self) -> list[dict[str, float]]:
+        """Those of the second algorithm of each pair, divided by those of the first, where not one alone is 0."""
+        found = list[dict[str, float]]()
+        for pair in self.pairs:
+            first, second = (algorithm(one).costs for one in pair)
+            both = ((name, first.get(name), second.get(name)) for name in COSTS)
+            known = [(name, a, b) for name, a, b in both if a is not None and b is not None]
+            found.append({name: b / a if a else 1.0 for name, a, b in known if (a > 0) == (b > 0)})
+        return found
+
+    @cached_property
     def certainty(self) -> list[str]:
         """How sure each number is that is set beside another."""
-        said = ["2 × means twice the number of the base."] if any(not one.same for one in self.ratios) else []
+        costs = any(value != 1 for one in self.costs for value in one.values())
+        ratios = costs or any(not one.same for one in self.ratios)
+        said = ["2 × means twice the number of the base."] if ratios else []
         if any(one.has_interval and not (one.certain or one.same) for one in self.ratios):
             said.append(f"Of ratios: all intervals hold together at {show(100 * CONFIDENCE)} %.")
         apart = (one for one in self.against if one.epsilon_exact in ("below", "above"))
@@ -157,7 +174,10 @@ class Comparison:
             alone = sorted({audit.exact_confidence for audit in audits} - {1})
             each = " or ".join(f"{show(100 * one)} %" for one in alone)
             said.append(f"Of exact ε: one audit is right at {each}, and two together at less: error rates add up.")
-        return [*said, *filter(None, [self.replicas_needed])]
+        said += filter(None, [self.replicas_needed])
+        if costs:
+            said.append("Bytes and virtual time are of one draw of the network each, and have no interval.")
+        return said
 
     @cached_property
     def replicas_needed(self) -> str:
@@ -206,7 +226,7 @@ def algorithm(subject: Subject) -> ComparedAlgorithm:
         epsilon_exact=audit and audit.epsilon_exact,
         epsilon_audited=audit and audit.epsilon_audited,
         first_violation=audit and audit.first_violation,
-        delta=claim and claim.delta,
+        delta=delta(entry),
         adjacency=claim and claim.stated[0],
         norm=claim and claim.norm,
         error=ComparedAlgorithm.FinalError(
@@ -217,6 +237,13 @@ def algorithm(subject: Subject) -> ComparedAlgorithm:
         ),
         costs=costs | {"time": entry.run and entry.run.time},
     )
+
+
+def delta(entry: AlgorithmResult) -> float | None:
+    """δ of an audit or, where none was made to its end, of what is claimed; None where no number is."""
+    if isinstance(entry.audit, AuditResult):
+        return entry.audit.claim.delta
+    return entry.budget.delta if entry.budget is not None and findings.claimed(entry) is not None else None
 
 
 # ── cautions ────────────────────────────────────────────────────────────────────────────────────────────
@@ -256,6 +283,7 @@ def _cautions(
     units = [(one.label, one.entry.convergence.unit) for one in subjects if one.entry.convergence and not usual]
     found = [
         *_objectives(runs),
+        _lengths(pairs),
         differ("adjacency", "their epsilons bound different changes", lambda a: a.allowed, terms=_ADJACENCY)
         or differ("change of the gradient", "the more it changes, the larger is ε",
                   lambda a: f"{show(a.claim.gradient_change, 4)} in ℓ2", terms=_CHANGE),
@@ -282,6 +310,23 @@ def _cautions(
             found.append(f"{label} was audited {times} before: its numbers are of the last audit{sure}.")
     found += [f"{one.label}: {one.entry.outside_model}." for one in subjects if one.entry.outside_model]
     return [line for line in found if line]
+
+
+def length(one: Subject) -> str:
+    """For how many rounds or activations an algorithm ran; empty where it did not."""
+    curve = one.entry.convergence
+    return f"{curve.count[-1]:,} {curve.unit}" if curve is not None and curve.count else ""
+
+
+def other_length(base: Subject, other: Subject) -> bool:
+    """Whether one algorithm ran for two lengths."""
+    return base.entry.slug == other.entry.slug and len({length(base), length(other)} - {""}) > 1
+
+
+def _lengths(pairs: Sequence[tuple[Subject, Subject]]) -> str:
+    """A sentence of the algorithms that ran for another length than their base."""
+    found = {one.label: length(one) for pair in pairs if other_length(*pair) for one in pair}
+    return _several("length", "errors that fall or grow along a run are of two places in it", found.items())
 
 
 def _other_pairs(pairs: Sequence[tuple[Subject, Subject]]) -> Iterator[str]:
@@ -451,7 +496,8 @@ def _side(one: EpsilonExact, two: EpsilonExact) -> Side:
         return "above"
     if exceeds(one.lower, two.upper):
         return "below"
-    return "equal" if one.lower == one.upper and two.lower == two.upper else "not told apart"
+    alike = one.known and two.known and (one.lower, one.estimate, one.upper) == (two.lower, two.estimate, two.upper)
+    return "equal" if alike or (one.lower == one.upper and two.lower == two.upper) else "not told apart"
 
 
 def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | str:
@@ -475,6 +521,8 @@ def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | st
     least = exact if name == "gradient_error" else (rounding(base.run.results), rounding(other.run.results))
     if (why := no_ratio(first, second, least=least, paired=paired)) is not None:
         return _without_ratio(name, why, base, other)
+    if redrawn(base.run, other.run) and 1 in (len(first), len(second)):
+        return ONE_REPLICA
     certain = tuple(len(one) == 1 and not entry.noise for one, entry in zip((first, second), entries, strict=True))
     found = ratio(first, second, paired=paired, confidence=level, certain=certain)
     guessed = (isinstance(one.gradients, GradientResult) and one.gradients.guessed for one in entries)

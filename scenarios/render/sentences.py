@@ -193,8 +193,10 @@ def terms(ordered: Sequence[Judged]) -> str:
 
 
 def tally(words: Sequence[str]) -> str:
-    """How often each word is there."""
-    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    """How often each word is there, strongest finding first."""
+    order = list(MARKS)
+    ordered = sorted(dict.fromkeys(words), key=lambda word: order.index(word) if word in order else -1)
+    return ", ".join(f"{words.count(word)} {word}" for word in ordered)
 
 
 def missing(results: Results) -> list[str]:

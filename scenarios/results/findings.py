@@ -332,8 +332,8 @@ class ComparisonResult(Result):
         """Label of the other algorithm."""
         epsilon_exact: Side | None
         """"below" or "above" where the intervals of two audits of the same pair are apart by more than rounding,
-        "equal" where both are one number, and that the same; "both infinite", of whatever pairs; else "not told
-        apart"."""
+        "equal" where both are the same number, or the same interval; "both infinite", of whatever pairs; else "not
+        told apart"."""
         epsilon_exact_confidence: float | None
         """Confidence of that; null without it."""
         final_error: Ratio | None

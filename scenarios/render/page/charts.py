@@ -3,7 +3,7 @@ rebuilt ones side by side, membership with its ROC, hidden gradients."""
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
@@ -41,7 +41,8 @@ from scenarios.results.attacks import (
 )
 from scenarios.results.audit import AuditResult
 from scenarios.results.curves import thinned, unit
-from scenarios.results.numbers import MISSING, all_known, count, fixed, known, percent, plural, show
+from scenarios.results.numbers import MISSING, all_known, count, fixed, percent, plural, show
+from scenarios.results.tree import AlgorithmResult
 
 WIDTH, HEIGHT = 470, 310
 FLOOR = 1e-17  # an error below it, 0 among them, is drawn here
@@ -199,31 +200,54 @@ def carried_on(end: float, x: Sequence[float], *rows: Sequence[float]) -> list[S
     return [[*x, end], *([*row, row[-1]] for row in rows)]
 
 
+def coinciding(curves: Iterable[tuple[str, Sequence[object], Sequence[float]]]) -> str:
+    """Which curves, each a label with its places and values, are drawn one over the other, in a sentence; empty where
+    each is seen."""
+    found: dict[tuple[object, ...], list[str]] = {}
+    for label, x, y in curves:
+        if y:
+            found.setdefault((tuple(x), tuple(f"{one:.6g}" for one in y)), []).append(label)
+    groups = [labels for labels in found.values() if len(labels) > 1]
+    parts = [[label.rpartition(" · ") for label in labels] for labels in groups]
+    runs = {tuple(run for *_, run in own) for own in parts}
+    if len(groups) == len(found) > 1 == len(runs) and all(len({front for front, *_ in own}) == 1 for own in parts):
+        return f"Drawn one over the other for every algorithm: {'; '.join(*runs)}."
+    return " ".join(f"Drawn one over the other: {'; '.join(labels)}." for labels in groups)
+
+
+def _captions(lines: Sequence[_Line], caption: str) -> tuple[str, ...]:
+    return tuple(filter(None, (caption, coinciding((one.label, one.x, one.y) for one in lines))))
+
+
 def _budget(shown: Shown) -> Chart | None:
-    """ε spent up to each activation, down to what is proven, against the claim for the whole run; None where no curve
-    has more than a point."""
+    """ε spent up to each activation, down to what is proven, against the claim, of a run that ends there or where
+    no formula says that, for the whole run; None where no curve has more than a point."""
     lines: list[_Line] = []
-    claims: dict[str, float] = {}
+    claims: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {}
     units, end = set[str](), 0.0
     for one, look in shown:
         if isinstance(audit := one.entry.audit, AuditResult) and audit.growth:
             levels = {level.activation: level for level in audit.growth}
             rows = zip(*((k, v.estimate, v.lower) for k, v in levels.items()), strict=True)
             lines.append(_Line(one.entry.name, look, *map(_every, rows)))
-            claims[one.entry.name] = known(audit.epsilon_claimed)
+            claims[one.entry.name] = _claimed(one.entry, audit)
             units.add(unit(one.entry))
             end = max(end, audit.activations, *levels)
     lines = [_Line(one.label, one.look, *carried_on(end, one.x, one.y, one.low)) for one in lines]
     if not any(len(one.x) > 1 for one in lines):
         return None
-    values = [v for one in lines for v in (*one.y, *one.low, claims[one.label]) if v or not one.y[-1]]
-    scale, stated = Scale.over(values), {v for v in claims.values() if not math.isnan(v)}
+    values = [v for one in lines for v in (*one.y, *one.low, *claims[one.label][1]) if v or not one.y[-1]]
+    scale, stated = Scale.over(values), {claim for claim in claims.values() if claim[1]}
     with canvas(WIDTH, HEIGHT) as (figure, plot):
         floor = scale.limits[0]
         for one in lines:
-            if not math.isnan(claim := claims[one.label]):
-                colour = INK if len(stated) == 1 else one.look.colour
-                plot.axhline(scale.at(claim), color=colour, linewidth=1.3, linestyle=(0, (7, 3)))
+            at, claim = claims[one.label]
+            dashed: Style = {"color": INK if len(stated) == 1 else one.look.colour, "linewidth": 1.3}
+            dashed["linestyle"] = (0, (7, 3))
+            if len(at) > 1:
+                plot.plot(at, [scale.at(v) for v in claim], **dashed)
+            elif claim:
+                plot.axhline(scale.at(*claim), **dashed)
             low, top = ([max(floor, scale.at(v)) for v in row] for row in (one.low, one.y))
             plot.fill_between(
                 one.x, low, top, color=one.look.colour, alpha=0.2, linewidth=0, **series(one.look.index)
@@ -231,19 +255,34 @@ def _budget(shown: Shown) -> Chart | None:
             plot.plot(one.x, top, **one.look.marked, **series(one.look.index))
         if len(stated) == 1:
             style: Style = {"ha": "right", "va": "bottom", "fontsize": 10.5}
-            plot.text(0.99, scale.at(*stated), "claimed", transform=plot.get_yaxis_transform(), **style)
+            end = next(iter(stated))[1][-1]
+            plot.text(0.99, scale.at(end), "claimed", transform=plot.get_yaxis_transform(), **style)
         scale.set_up(plot)
         whole(plot)
         plot.set_xlabel(f"{' or '.join(sorted(units))} of the audited agent")
         plot.set_ylabel("ε so far")
         last = "; ".join(f"{one.label}: {show(one.y[-1])}" for one in lines)
         drawing = Drawing("budget", f"Privacy budget spent over time. At the end, {last}.", figure)
+    grown = any(len(at) > 1 for at, _ in stated)
     caption = (
         "Exact ε of the releases up to each point. Line: as the sample estimates it, a lower end where no "
         "formula and no bound closes it from above; band: down to what is proven at the audit's confidence. Dashed: "
-        "the claim for the whole run. An unprotected message makes it ∞ at once."
+        f"the claim {'of a run that ends there' if grown else 'for the whole run'}. An unprotected message makes it "
+        "∞ at once."
     )
-    return Chart("How fast is privacy spent?", drawing, _key(lines), (caption,))
+    return Chart("How fast is privacy spent?", drawing, _key(lines), _captions(lines, caption))
+
+
+def _claimed(entry: AlgorithmResult, audit: AuditResult) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Counts and ε claimed of a run that ends there, where there is such a curve; else the only number, of the whole
+    run, or none."""
+    found: list[tuple[float, float]] = []
+    if entry.over_time is not None:
+        curve = entry.over_time.claimed
+        found = [(float(k), v) for k, v in zip(curve.count, curve.epsilon, strict=True) if v is not None]
+    if len(found) < 2 and audit.epsilon_claimed is not None:
+        found = [(float(audit.activations), audit.epsilon_claimed)]
+    return tuple(k for k, _ in found), tuple(v for _, v in found)
 
 
 # ── measures ────────────────────────────────────────────────────────────────────────────────────────────
@@ -306,7 +345,8 @@ def _chart(
         _across(plot, [one.x for one in lines])
         plot.set_xlabel(x)
         plot.set_ylabel(y)
-        return Chart(title, Drawing(name, words, figure), _key(lines), (caption,))
+        said = (caption,) if small else _captions(lines, caption)
+        return Chart(title, Drawing(name, words, figure), _key(lines), said)
 
 
 def _draw(plot: Any, line: _Line, most: int = _POINTS, floor: float | None = None, zero: bool = True) -> None:

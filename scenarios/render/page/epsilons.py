@@ -2,9 +2,10 @@
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -41,6 +42,8 @@ _LANE = 20  # pixels
 _SIZE, _SMALLER = 11.5, 10  # of a number beside its mark, and of one that has room there only if it is smaller
 _TICKS_APART = 0.05  # of the height, at least
 _NEAR = 24  # pixels from a mark within which a number is beside it
+_STEP = 8  # pixels by which an axis goes on that has no room for a number
+_LETTER, _FEWEST = 7.2, 14  # pixels of a letter in a row's head, and letters of its name, at least
 _WIDE, _NARROW = 860, 370  # pixels: drawn for a desk, and for a phone
 _KEY = (
     Entry("claimed: the paper's formula, or the author's", ({"color": INK, "marker": "|", "linestyle": "none"},
@@ -91,7 +94,6 @@ def _picture(rows: Sequence["_Row"], name: str, width: int) -> Drawing:
     with canvas(width, 50 + _LANE * _BLOCK * len(rows)) as (figure, plot):
         left, right = scale.limits
         margin = 0.035 * (right - left)
-        plot.set_xlim(left - margin, right + margin)
         plot.set_ylim(_BLOCK * len(rows) - 0.6, -0.7)
         beyond = " and ".join(["0"] * scale.has_zero + ["∞"] * scale.has_infinity)
         lines = f"; {beyond} beyond the dotted line{'s' * (' and ' in beyond)}" if beyond else ""
@@ -103,9 +105,19 @@ def _picture(rows: Sequence["_Row"], name: str, width: int) -> Drawing:
         plot.spines["left"].set_visible(False)
         for at in [scale.low] * scale.has_zero + [scale.high] * scale.has_infinity:
             plot.axvline(at, color=INK, alpha=0.35, linestyle=(0, (1, 3)), linewidth=1)
-        pixel = (right - left + 2 * margin) / (width - 75)
-        for row, top in zip(rows, tops, strict=True):
-            _Painter(plot, scale, pixel, row, top).draw()
+        before = after = 0  # pixels that the axis goes on for, so that numbers have room on their side of a claim
+        names = _heads(rows, width - 75)
+        while True:
+            pixel = (right - left + 2 * margin) / (width - 75 - before - after)
+            limits = left - margin - before * pixel, right + margin + after * pixel
+            plot.set_xlim(*limits)
+            painters = [_Painter(plot, scale, pixel, limits, *one) for one in zip(rows, names, tops, strict=True)]
+            strayed = {side for one in painters for side in one.strayed()}
+            if not strayed or before + after > width // 3:
+                break
+            before, after = before + _STEP * (-1 in strayed), after + _STEP * (1 in strayed)
+        for one in painters:
+            one.draw()
         words = (
             f"{row.name}: {row.verdict}; claimed {show_epsilon(row.claimed)}, exact {row.exact}, "
             f"audited at least {show_epsilon(row.audited)}." for row in rows
@@ -139,6 +151,30 @@ class _Row(NamedTuple):
         return cls(name, word(entry), claimed, low, middle, high, at_most, exact(interval), proven, reach)
 
 
+def _heads(rows: Sequence["_Row"], width: float) -> list[str]:
+    """The name of each row as its head has room for it beside the verdict; names that are not the same stay so: of
+    those that would not, what they have in common goes first."""
+    room = [max(_FEWEST, round(width / _LETTER) - len(row.verdict)) for row in rows]
+    found: dict[str, list[_Row]] = {}
+    heads = [_shortened(row.name, letters) for row, letters in zip(rows, room, strict=True)]
+    for row, head in zip(rows, heads, strict=True):
+        found.setdefault(head, []).append(row)
+    for k, (row, letters) in enumerate(zip(rows, room, strict=True)):
+        fronts = dict.fromkeys(one.name.rpartition(" · ")[0] or one.name for one in found[heads[k]])
+        if len({one.name for one in found[heads[k]]}) > 1:
+            words = zip(*(one.split(" ") for one in fronts), strict=False)
+            common = len(list(takewhile(lambda some: len({*some}) == 1, words))) if len(fronts) > 1 else 0
+            heads[k] = _cut(row.name, common, letters)
+    return heads
+
+
+def _cut(name: str, common: int, letters: int) -> str:
+    """A name without its first words, which others have too, and where that is still too long without its middle."""
+    left = f"… {name.split(' ', common)[-1]}" if common else name
+    half = letters // 2
+    return left if len(left) <= letters else f"{left[: letters - half - 1]}…{left[-half:]}"
+
+
 def _shortened(name: str, letters: int) -> str:
     """In so many letters; where a name ends in the run that it is of, "name · run", that stays whole."""
     front, point, run = name.rpartition(" · ")
@@ -155,13 +191,33 @@ class _Painter:
     plot: Any
     scale: Scale
     pixel: float
+    limits: tuple[float, float]
     row: _Row
+    name: str
     top: float
 
+    def strayed(self) -> Iterator[int]:
+        """The side of the claim, −1 or 1, of each mark whose number is not all on it."""
+        claim, row = self.scale.at(self.row.claimed), self.row
+        placed: list[tuple[float, float, float]] = []
+        if not math.isnan(row.estimate):
+            start, width, *_ = self._place(*self._interval())
+            placed.append((self._exact_mark(), start, width))
+        if not math.isnan(row.audited):
+            start, width, _ = self._place_audited()
+            placed.append((self.scale.at(row.audited), start, width))
+        for at, start, width in placed:
+            if not self._beyond(at, start, width):
+                yield -1 if at < claim else 1
+
+    def _beyond(self, at: float, start: float, width: float) -> bool:
+        """Whether a text stands on the same side of the claim as a mark at `at`, or the mark on the claim itself."""
+        claim = self.scale.at(self.row.claimed)
+        return not (at < claim < start + width or start < claim < at)
+
     def draw(self) -> None:
-        left, right = self.plot.get_xlim()
-        letters = max(14, round((right - left) / self.pixel / 7.2) - len(self.row.verdict))
-        self._text(left, 0, _shortened(self.row.name, letters), weight="bold", fontsize=12)
+        left, right = self.limits
+        self._text(left, 0, self.name, weight="bold", fontsize=12)
         self._text(right, 0, self.row.verdict, ha="right", style="italic", fontsize=12)
         for lane, value, draw, absent in (
             (1, self.row.claimed, self._claimed, "none"),
@@ -176,36 +232,45 @@ class _Painter:
     # ── lanes ───────────────────────────────────────────────────────────────────────────────────────
     def _claimed(self) -> None:
         at, (top, bottom) = self.scale.at(self.row.claimed), (self.top + 0.5, self.top + 3.5)
-        end = self.plot.get_xlim()[1]
+        end = self.limits[1]
         self.plot.fill_betweenx([top, bottom], at, end, color=VERMILLION, alpha=0.1, linewidth=0)
         self.plot.plot([at, at], [top, bottom], color=INK, linewidth=1.6, zorder=4)  # over arrows to ∞
         self.plot.plot([at], [self.top + 1], marker="D", color=INK, markersize=7.5)
         side = -1 if end - at < 55 * self.pixel else 1
         self._text(at + side * 10 * self.pixel, 1, show_epsilon(self.row.claimed), ha="right" if side < 0 else "left")
 
-    def _exact(self) -> None:
-        row, scale, y = self.row, self.scale, self.top + 2
-        inside = [scale.at(v) for v in (row.lower, row.estimate, row.upper) if math.isfinite(v)]
-        at = scale.at(row.estimate)
+    def _inside(self) -> list[float]:
+        """Where the finite numbers of the exact interval are."""
+        return [self.scale.at(v) for v in (self.row.lower, self.row.estimate, self.row.upper) if math.isfinite(v)]
+
+    def _exact_mark(self) -> float:
+        """Where ε exact is, or begins where its estimate is ∞ and its lower end is not."""
+        if math.isinf(self.row.estimate) and (inside := self._inside()):
+            return min(inside)
+        return self.scale.at(self.row.estimate)
+
+    def _interval(self) -> tuple[float, float, tuple[float, float]]:
+        """Where what is drawn of ε exact begins and ends, ∞ where it is open, and where its mark does."""
+        row, inside, at = self.row, self._inside(), self.scale.at(self.row.estimate)
         if math.isinf(row.estimate):
-            if not inside:
-                self.plot.plot([at], [y], marker="o", color=BLUE, markersize=8.5)
             mark = (math.nan, math.nan) if inside else self._mark(at)
-            words = self._beside(min(inside, default=at), math.inf if inside else at, row.exact, mark)
-            if inside:
-                self._open(min(inside), words)
-            return
-        if max(inside) > min(inside):
+            return min(inside, default=at), math.inf if inside else at, mark
+        left = at - 26 * self.pixel if row.at_most else at
+        return min(left, *inside), math.inf if math.isinf(row.upper) else max(inside), (left, self._mark(at)[1])
+
+    def _exact(self) -> None:
+        row, inside, y, at = self.row, self._inside(), self.top + 2, self.scale.at(self.row.estimate)
+        start, width, size, backed = self._place(*self._interval())
+        self._text(start, 2, row.exact, backed=backed, fontsize=size)
+        if len(inside) > 1 and max(inside) > min(inside):
             bar: Style = {"color": BLUE, "linewidth": 6, "alpha": 0.4, "solid_capstyle": "butt"}
             self.plot.plot([min(inside), max(inside)], [y, y], **bar)
-        if row.at_most:
+        if math.isfinite(row.estimate) and row.at_most:
             self._arrow(at, at - 26 * self.pixel, 2, BLUE)
-        self.plot.plot([at], [y], marker="o", color=BLUE, markersize=8.5)
-        left = at - 26 * self.pixel if row.at_most else at
-        high = math.inf if math.isinf(row.upper) else max(inside)
-        words = self._beside(min(left, *inside), high, row.exact, (left, self._mark(at)[1]))
-        if math.isinf(row.upper):
-            self._open(min(inside), words)
+        if math.isfinite(row.estimate) or not inside:
+            self.plot.plot([at], [y], marker="o", color=BLUE, markersize=8.5)
+        if math.isinf(row.upper) and inside:
+            self._open(min(inside), (start, start + width))
 
     def _open(self, low: float, words: tuple[float, float]) -> None:
         """The arrow of an interval that goes on to ∞, which leaves out its number where that stands on it."""
@@ -226,42 +291,54 @@ class _Painter:
         """Where a mark begins and ends."""
         return at - 7 * self.pixel, at + 7 * self.pixel
 
-    def _beside(self, low: float, high: float, text: str, mark: tuple[float, float]) -> tuple[float, float]:
+    def _place(self, low: float, high: float, mark: tuple[float, float]) -> tuple[float, float, float, bool]:
         """The number of the exact lane beside its interval from `low` to `high`, or on it: where there is room, and
-        it lies neither over the line of the claim nor over the `mark` if that can be. Where it begins and ends."""
-        gap, claim, middle = 10 * self.pixel, self.scale.at(self.row.claimed), self.row.estimate
-        on = max(low, self.scale.at(middle)) if math.isfinite(middle) else low
-        found: list[tuple[float, float, bool]] = []
+        it lies neither over the line of the claim, or beyond it, nor over the `mark` if that can be. Where it begins,
+        how wide it is, its size, and whether it lies on a line."""
+        gap, claim, at = 10 * self.pixel, self.scale.at(self.row.claimed), self._exact_mark()
+        found: list[tuple[float, float, float, bool]] = []
         for size in (_SIZE, _SMALLER):
-            width = _wide_as(text) * size / _SIZE * self.pixel
+            width = _wide_as(self.row.exact) * size / _SIZE * self.pixel
             outside = [high + gap, low - gap - width]
-            start, clear = self._room([*outside, on + gap, claim - gap - width, claim + gap], width, mark)
-            found.append((start, width, not clear or start not in outside))
-            if not found[-1][2] or max(mark[0] - start - width, start - mark[1]) <= _NEAR * self.pixel:
-                break
-        else:
-            size = _SIZE
-        start, width, backed = found[0] if size == _SIZE else found[1]
-        self._text(start, 2, text, backed=backed, fontsize=size)
-        return start, start + width
+            starts = [*outside, max(low, at) + gap, claim - gap - width, claim + gap]
+            start, clear = self._room(starts, width, mark, at)
+            found.append((start, width, size, not clear or start not in outside))
+            near = max(mark[0] - start - width, start - mark[1]) <= _NEAR * self.pixel
+            if self._beyond(at, start, width) and (not found[-1][3] or near):
+                return found[-1]
+        return found[self._beyond(at, *found[1][:2]) and not self._beyond(at, *found[0][:2])]
 
-    def _room(self, starts: Sequence[float], width: float, mark: tuple[float, float]) -> tuple[float, bool]:
-        """A place for a text so wide inside the picture, off its own `mark` and off the line of the claim if it can
-        be: the first or the second of `starts`, else the nearest to the mark; and whether it is off the line."""
-        (left, last), claim = self.plot.get_xlim(), self.scale.at(self.row.claimed)
+    def _room(
+        self, starts: Sequence[float], width: float, mark: tuple[float, float], at: float
+    ) -> tuple[float, bool]:
+        """A place for a text so wide inside the picture, off its own `mark`, off the line of the claim and on the
+        side of it that has the number itself, `at`, if that can be: the first or the second of `starts`, else the
+        nearest to the mark; and whether it is off the line."""
+        (left, last), claim = self.limits, self.scale.at(self.row.claimed)
         first = left + 6 * self.pixel  # apart from the name of the lane
         gap, tries = 3 * self.pixel, [*starts, mark[1] + 3 * self.pixel, mark[0] - 3 * self.pixel - width]
         tries += [first, last - width]
         inside = [start for start in tries if first <= start <= last - width]
-        for taken in (((claim, claim), mark), (mark,), ((claim, claim),)):
-            free = [s for s in inside if not any(s - gap < end and begin < s + width + gap for begin, end in taken)]
+        beyond = [start for start in inside if self._beyond(at, start, width)]
+        off, on = (claim, claim), mark
+        for places, taken in ((beyond, (off, on)), (inside, (off, on)), (inside, (on,)), (inside, (off,))):
+            free = [s for s in places if not any(s - gap < end and begin < s + width + gap for begin, end in taken)]
             away = [max(mark[0] - s - width, s - mark[1]) for s in free]
             if beside := [s for s in free if s in starts[:2]]:
-                return beside[0], taken != (mark,)
+                return beside[0], off in taken
             if free:
-                return free[int(np.argmin(away))], taken != (mark,)
+                return free[int(np.argmin(away))], off in taken
         anywhere = [min(max(start, first), last - width) for start in starts if math.isfinite(start)]
         return (inside or anywhere)[0], False
+
+    def _place_audited(self) -> tuple[float, float, bool]:
+        """The same of the audited lane: where its number begins, how wide it is, and whether it lies on a line."""
+        at, claim = self.scale.at(self.row.audited), self.scale.at(self.row.claimed)
+        width, gap = _wide_as(at_least(self.row.audited)) * self.pixel, 11 * self.pixel
+        beside = [at - gap - width, at + 37 * self.pixel]
+        mark = self._mark(at)[0], at + 30 * self.pixel
+        start, clear = self._room([*beside, claim - gap - width, claim + gap], width, mark, at)
+        return start, width, not clear or start != beside[0] or self.row.audited > self.row.claimed
 
     def _audited(self) -> None:
         row, scale, y = self.row, self.scale, self.top + 3
@@ -276,12 +353,8 @@ class _Painter:
         self._arrow(at, end, 3, ORANGE)
         face = PAPER if row.audited == 0 else ORANGE
         self.plot.plot([at], [y], marker="s", color=ORANGE, markersize=7.5, markerfacecolor=face, mew=1.6)
-        text = at_least(row.audited)
-        width, gap = _wide_as(text) * self.pixel, 11 * self.pixel
-        beside = [at - gap - width, at + 37 * self.pixel]
-        mark = self._mark(at)[0], at + 30 * self.pixel
-        start, clear = self._room([*beside, claim - gap - width, claim + gap], width, mark)
-        self._text(start, 3, text, backed=not clear or start != beside[0] or row.audited > row.claimed)
+        start, _, backed = self._place_audited()
+        self._text(start, 3, at_least(row.audited), backed=backed)
 
     # ── strokes ─────────────────────────────────────────────────────────────────────────────────────
     def _text(self, at: float, lane: int, text: str, *, backed: bool = False, **style: object) -> None:

@@ -141,7 +141,6 @@ def _run(results: Results) -> str:
             roc=roc(shown),
             curves_title="The run and the attack",
             run_title="Convergence and traffic",
-            run_columns={},
             traffic=_traffic(ordered),
             summaries=_summaries(results, ordered),
             priced=(priced := [one for one in shown if isinstance(one[0].entry.prices, ViewPrices)]),

@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypedDict, cast
 
 from markupsafe import Markup, escape
@@ -11,7 +12,7 @@ from markupsafe import Markup, escape
 from scenarios.files.document import setting
 from scenarios.render.compared_headline import compared_headline
 from scenarios.render.compared_runs import Run
-from scenarios.render.comparison import QUANTITIES, Comparison, Subject
+from scenarios.render.comparison import COSTS, QUANTITIES, Comparison, Subject, delta
 from scenarios.render.differing import ABSENT, COMPUTED
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
@@ -30,8 +31,7 @@ _FIELDS = 12
 """Fields that differ beyond which their table is closed."""
 _EXACT = "epsilon_exact"
 _VERDICT_HEADS = ("ε claimed", "ε exact", "ε audited", "δ", "First violation: round or activation")
-_SAME, _FEW = "the same in every replica", " (too few replicas)"
-_CERTAIN, _REDRAWN = " (no noise in it)", " (of two splits of the data)"
+_SAME, _FEW, _CERTAIN = "the same in every replica", " (too few replicas)", " (no noise in it)"
 _MOST_DIGITS = 6
 """Of a ratio near 1."""
 _SIDES: dict[Side | None, str] = {
@@ -64,7 +64,7 @@ def comparison_page(comparison: Comparison) -> str:
     """The page as text, which loads nothing; the same results give the same page."""
     subjects, runs = comparison.subjects, comparison.runs
     ordered = [Finding(replace(one.entry, name=one.label)) for one in subjects]
-    shown = [(one, Series(k)) for k, one in enumerate(ordered)]
+    shown = list(zip(ordered, _looks(subjects), strict=True))
     own = plural(len({one.entry.slug for one in subjects}), "algorithm")
     name = f"{len(runs)} runs compared" + (f": {own}" if len(runs) != len(subjects) else "")
     if len(runs) == 1:
@@ -99,7 +99,8 @@ def comparison_page(comparison: Comparison) -> str:
             most_fields=_FIELDS,
             unrecorded=comparison.unrecorded,
             quantities=list(comparison.quantities.values()),
-            against=(rows := [_against(comparison, one) for one in comparison.against]),
+            against=(rows := list(map(partial(_against, comparison), comparison.against, comparison.costs))),
+            costs=list(COSTS.values()) if any(comparison.costs) else [],
             bold=any(apart for row in rows for _, apart in row["cells"]),
             redrawn=comparison.redrawn,
             paired=any(row["replicas"] != MISSING for row in rows),
@@ -108,7 +109,6 @@ def comparison_page(comparison: Comparison) -> str:
             certainty=comparison.certainty,
             intervals=any(one.has_interval and not (one.certain or one.same) for one in comparison.ratios),
             curves_title="The runs and the attacks",
-            run_title="How they end, and what they cost",
             run_columns=(columns := run_table(subjects)),
             run_names=[_whole(one.label) for one in subjects],
             run_meanings=run_meanings(columns),
@@ -119,6 +119,16 @@ def comparison_page(comparison: Comparison) -> str:
     )
 
 
+def _looks(subjects: Sequence[Subject]) -> list[Series]:
+    """The looks of curves: one colour for each algorithm, and dashes and a marker for each run; of one algorithm
+    alone, or of one run, a colour for each curve."""
+    slugs = list(dict.fromkeys(one.entry.slug for one in subjects))
+    runs = list(dict.fromkeys(one.run.label for one in subjects))
+    if 1 in (len(slugs), len(runs)):
+        return [Series(k) for k in range(len(subjects))]
+    return [Series(k, slugs.index(s.entry.slug), runs.index(s.run.label)) for k, s in enumerate(subjects)]
+
+
 class _Row(TypedDict):
     """One algorithm against its base: cells, each with whether it differs with confidence."""
 
@@ -127,11 +137,12 @@ class _Row(TypedDict):
     cells: list[tuple[str, bool]]
     replicas: str
     exact: str
+    costs: list[str]
 
 
-def _against(comparison: Comparison, one: ComparisonResult.Against) -> _Row:
+def _against(comparison: Comparison, one: ComparisonResult.Against, costs: Mapping[str, float]) -> _Row:
     alike = one.other not in comparison.redrawn
-    words = against_words(one, alike=alike)
+    words = against_words(one)
     ratios: dict[str, Ratio | None] = {name: getattr(one, name) for name in comparison.quantities}
     found = [r for r in ratios.values() if r is not None]
     found = [r for r in found if not (r.certain or r.same)]
@@ -142,6 +153,7 @@ def _against(comparison: Comparison, one: ComparisonResult.Against) -> _Row:
         "cells": [(words[name], alike and r is not None and _apart(r)) for name, r in ratios.items()],
         "replicas": paired,
         "exact": words[_EXACT],
+        "costs": list(cost_words(costs).values()),
     }
 
 
@@ -200,17 +212,18 @@ def _verdict_columns(subjects: Sequence[Subject]) -> dict[str, list[str]]:
 
 
 def _verdict_cells(one: Subject) -> list[str]:
-    """The three epsilons of an algorithm, δ, and the first violating activation; without an audit what is claimed."""
+    """The three epsilons of an algorithm, δ, and the first violating activation; without an audit what is claimed,
+    and its δ."""
     audit, claimed = one.entry.audit, show_epsilon(findings.claimed(one.entry))
     if not isinstance(audit, AuditResult):
-        return [claimed, *[MISSING] * 4]
+        return [claimed, MISSING, MISSING, show(delta(one.entry)), MISSING]
     proven = at_least(audit.epsilon_audited)
-    return [claimed, exact(audit.epsilon_exact), proven, show(audit.claim.delta), count(audit.first_violation)]
+    return [claimed, exact(audit.epsilon_exact), proven, show(delta(one.entry)), count(audit.first_violation)]
 
 
 def run_table(subjects: Sequence[Subject], *, brief: bool = False) -> dict[str, list[str]]:
     """How runs end, the gradients that were estimated, and the costs: the cells of each column, by its head, without
-    those that no run has anything in. `brief`: without intervals, replicas and times."""
+    those that no run has anything in. `brief`: without intervals and replicas."""
     rounds = all(one.entry.convergence.unit == "rounds" for one in subjects if one.entry.convergence)
     columns = {
         _FINAL if brief else _FINAL_WITHIN: [_final(one.entry, brief) for one in subjects],
@@ -222,8 +235,9 @@ def run_table(subjects: Sequence[Subject], *, brief: bool = False) -> dict[str, 
         _BYTES: [_spent(one.entry, "bytes") for one in subjects],
         "Virtual time, s": [show(one.entry.run and one.entry.run.time, 4) for one in subjects],
     }
-    less = ("Replicas", "Virtual time, s") if brief else ()
-    return {head: cells for head, cells in columns.items() if head not in less and {*cells} != {MISSING}}
+    if brief:
+        columns.pop("Replicas")
+    return {head: cells for head, cells in columns.items() if {*cells} != {MISSING}}
 
 
 def run_meanings(columns: Mapping[str, Sequence[str]]) -> str:
@@ -268,18 +282,22 @@ def _apart(ratio: Ratio) -> bool:
     return ratio.told_apart and "1" not in [show(end, _MOST_DIGITS) for end in (ratio.low, ratio.high)]
 
 
-def against_words(one: ComparisonResult.Against, *, alike: bool = True) -> dict[str, str]:
+def cost_words(costs: Mapping[str, float]) -> dict[str, str]:
+    """The ratio of each cost of a run, or that it is the same."""
+    found = {name: costs.get(name) for name in COSTS}
+    return {name: "the same" if one == 1 else f"{show(one, 3)} ×" if one else MISSING for name, one in found.items()}
+
+
+def against_words(one: ComparisonResult.Against) -> dict[str, str]:
     """Each ratio with its interval, whether the exact ε is proven to be another one, and how sure that is; or why
-    there is no such number. `alike`: whether both solved one split of the data."""
+    there is no such number."""
     found = {name: f"{MISSING} ({one.why[name]})" if one.why.get(name) else MISSING for name in (*QUANTITIES, _EXACT)}
     for name in QUANTITIES:
         ratio: Ratio | None = getattr(one, name)
         if ratio is not None:
             digits = _digits(ratio)
             ends = f" [{show(ratio.low, digits)}, {show(ratio.high, digits)}]" if ratio.has_interval else _FEW
-            found[name] = (
-                f"{show(ratio.estimate, digits)} ×{ends if not ratio.certain else _CERTAIN if alike else _REDRAWN}"
-            )
+            found[name] = f"{show(ratio.estimate, digits)} ×{_CERTAIN if ratio.certain else ends}"
             if ratio.certain and not _apart(ratio):
                 found[name] = f"the same to {_MOST_DIGITS} digits"
             if ratio.same:

@@ -16,7 +16,7 @@ from matplotlib.colors import to_hex
 from attacks.audit.verdict import BROKEN
 from netsim.errors import ScenarioError, did_you_mean, meant
 from scenarios.files.document import setting
-from scenarios.render.page.charts import HEIGHT, WIDTH
+from scenarios.render.page.charts import HEIGHT, WIDTH, coinciding
 from scenarios.render.page.drawing import Chart, Drawing, Series, canvas
 from scenarios.render.page.report import chart_of, environment
 from scenarios.render.sentences import MARKS
@@ -585,14 +585,8 @@ def _lines(numbers: Sequence[_Numbers], pair: Sequence[str], name: str, notes: S
 
 
 def _coinciding(curves: Sequence[FigureCurve]) -> str:
-    """Which curves are drawn one over the other, in a sentence; empty where each is seen."""
-    found: dict[tuple[object, ...], list[str]] = {}
-    for one in curves:
-        if one.y:
-            found.setdefault((one.x, tuple(f"{y:.6g}" for y in one.y)), []).append(
-                re.sub(r" \(\d[^)]*\)$", "", one.label)
-            )
-    return " ".join(f"Drawn one over the other: {'; '.join(labels)}." for labels in found.values() if len(labels) > 1)
+    """Which curves are drawn one over the other, in a sentence."""
+    return coinciding((re.sub(r" \(\d[^)]*\)$", "", one.label), one.x, one.y) for one in curves)
 
 
 def _logarithmic(values: Iterable[float]) -> bool:

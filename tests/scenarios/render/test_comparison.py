@@ -17,7 +17,7 @@ from scenarios.render.compared_headline import compared_headline
 from scenarios.render.compared_runs import Run, read_runs
 from scenarios.render.comparison import Comparison
 from scenarios.render.differing import ABSENT, _differing
-from scenarios.render.page import several
+from scenarios.render.page import charts, several
 from scenarios.render.page.several import against_words, comparison_page
 from scenarios.render.ratios import ratio, replicas_needed
 from scenarios.render.verdicts import epsilon_columns
@@ -66,15 +66,18 @@ def test_a_column_in_which_no_run_has_anything_is_left_out_with_its_meaning(pair
     bare = {f"algorithms__{k}__{part}": None for k in (0, 1) for part in ("gradients", "audit")}
     subjects = Comparison([changed(run, "one", **bare), changed(run, "two", **bare)]).subjects
     found = several.run_table(subjects, brief=True)
-    assert list(found) == ["Final error", "Most activations", "Messages", "Bytes on the air"]
+    assert list(found) == ["Final error", "Most activations", "Messages", "Bytes on the air", "Virtual time, s"]
     assert "Error of these" not in several.run_meanings(found)
     assert [one.head for one in epsilon_columns([one.entry for one in subjects])] == ["ε claimed"]
     text = comparison_page(Comparison([changed(run, "scale-0.1", **bare), changed(run, "scale-0.2", **bare)]))
     heads = dict(
         re.findall(r'aria-label="(Verdicts|Ratios with intervals)".*?<thead><tr>(.*?)</tr>', text, re.DOTALL)
     )
-    assert re.sub("(<[^>]*>)+", "|", heads["Verdicts"]) == "|Algorithm|Verdict|ε claimed|"
-    assert re.sub("(<[^>]*>)+", "|", heads["Ratios with intervals"]) == "|Algorithm|Final relative error|"
+    assert re.sub("(<[^>]*>)+", "|", heads["Verdicts"]) == "|Algorithm|Verdict|ε claimed|δ|"
+    assert (
+        re.sub("(<[^>]*>)+", "|", heads["Ratios with intervals"])
+        == "|Algorithm|Final relative error|Bytes on the air|Virtual time|"
+    )
     assert 'noisy · <b class="whole">scale-0.2</b><span>against noisy · <b class="whole">scale-0.1</b>' in text
     full = Comparison([run, changed(run, "other")]).subjects
     assert list(several.run_table(full))[1:4] == ["Replicas", "Gradients estimated", "Error of these"]
@@ -99,6 +102,47 @@ def test_estimates_that_are_guesses_are_called_so_as_in_the_report(pair, median,
     assert ("*: no better than guessing" in several.run_meanings(brief)) == guessed
 
 
+def test_curves_have_a_colour_an_algorithm_and_a_dash_a_run_and_those_that_coincide_are_named(pair):
+    (run,) = read_runs([str(pair[0])])
+    both = Comparison([run, changed(run, "other")])
+    looks = several._looks(both.subjects)
+    assert [one.colour for one in looks[::2]] == [one.colour for one in looks[1::2]]
+    assert [one.line["linestyle"] for one in looks[:2]] == [one.line["linestyle"] for one in looks[2:]]
+    assert len({one.colour for one in looks}) == len({str(one.line["linestyle"]) for one in looks}) == 2
+    alone = several._looks(Comparison([replace(one, slugs=("plain",)) for one in both.runs]).subjects)
+    assert len({one.colour for one in alone}) == 2
+    text = comparison_page(both)
+    assert "Drawn one over the other for every algorithm: calm; other." in text
+    assert "No run was finished" not in text
+    one = {"algorithms__0__convergence__median": [0.5 + k for k in range(len(run.entries[0].convergence.median))]}
+    text = comparison_page(Comparison([run, changed(run, "other", **one)]))
+    assert "Drawn one over the other: noisy · calm; noisy · other." in text
+    assert "Drawn one over the other" not in comparison_page(Comparison([run]))
+
+
+def test_a_claim_grows_as_on_the_page_of_its_run(pair):
+    (run,) = read_runs([str(pair[0])])
+    noisy = run.entries[1]
+    claimed = noisy.over_time.claimed
+    assert charts._claimed(noisy, noisy.audit) == (tuple(claimed.count), tuple(claimed.epsilon))
+    assert len({*claimed.epsilon}) > 1
+    whole = replace(noisy, over_time=None)
+    assert charts._claimed(whole, noisy.audit) == ((noisy.audit.activations,), (noisy.audit.epsilon_claimed,))
+    assert "Dashed: the claim of a run that ends there." in comparison_page(Comparison([run, changed(run, "other")]))
+
+
+def test_a_claim_whose_audit_was_interrupted_has_its_delta(pair):
+    (run,) = read_runs([str(pair[0])])
+    parts = {"algorithms__1__audit": None, "algorithms__1__audit_status": "interrupted"}
+    found = Comparison([run, changed(run, "other", **parts)])
+    assert [cells[3] for cells in map(several._verdict_cells, found.subjects)] == [MISSING, MISSING, "0", "0"]
+    assert found.result().algorithms[-1].delta == 0
+
+
+def test_verdicts_are_counted_strongest_first():
+    assert sentences.tally(["proven", "vacuous", "unprotected", "proven"]) == "1 unprotected, 1 vacuous, 2 proven"
+
+
 def test_a_field_that_differs_is_the_only_one_told(pair):
     found = Comparison(read_runs([str(folder) for folder in pair])).differences
     assert [(d.field, d.values) for d in found] == [("algorithms[noisy].scale", (0.2, 1.0))]
@@ -114,7 +158,7 @@ def test_the_same_run_twice_differs_in_nothing_and_by_nothing(pair, tmp_path):
         assert all(
             r is not None and r.estimate == 1 and not r.told_apart for r in (one.final_error, one.gradient_error)
         )
-        assert one.epsilon_exact in (None, "not told apart")
+        assert one.epsilon_exact in (None, "equal")
 
 
 def test_five_times_the_noise_is_told_apart_by_pairs(pair):
@@ -323,7 +367,8 @@ def test_epsilons_that_differ_by_rounding_are_not_told_apart(pair, places):
         ((math.inf, math.inf), (math.inf, math.inf), "both are infinite"),
         ((2.0, math.inf), (math.inf, math.inf), "no proven difference"),
         ((2.0, 3.0), (math.inf, math.inf), "larger, proven"),
-        ((2.0, 3.0), (2.0, 3.0), "no proven difference"),
+        ((2.0, 3.0), (2.0, 3.0), "the same"),
+        ((2.0, 3.0), (2.0, 3.1), "no proven difference"),
         ((3.0, 3.0), (3.0, 3.0), "the same"),
     ],
 )
@@ -499,7 +544,7 @@ def test_a_number_without_noise_is_its_own_interval(pair, first, second, noise, 
     comparison = Comparison(runs)
     assert against_words(comparison.against[0])["final_error"] == words
     assert comparison.replicas_needed == needed
-    bold = several._against(comparison, comparison.against[0])["cells"][0][1]
+    bold = several._against(comparison, comparison.against[0], {})["cells"][0][1]
     assert bool(bold) == (words[0].isdigit() and "few" not in words)
 
 
@@ -518,7 +563,64 @@ def test_one_number_of_each_split_is_called_so(pair):
     run = replace(read_runs([str(pair[0])])[0], slugs=("plain",))
     parts = {"algorithms__0__convergence__finals": [9.0], "seed": 6, "problem__smoothness": 9.0}
     one = changed(run, "one", algorithms__0__convergence__finals=[6.0])
-    assert ">1.5 × (of two splits of the data)<" in comparison_page(Comparison([one, changed(run, "other", **parts)]))
+    comparison = Comparison([one, changed(run, "other", **parts)])
+    assert ">– (one replica, and two splits of the data)<" in comparison_page(comparison)
+    assert comparison.against[0].final_error is None
+    said = "The seeds split the data in other ways, and errors differ by that, too; 1 is of one replica, which tells"
+    assert said in compared_headline(comparison)
+
+
+def test_the_top_says_how_many_errors_differ_between_splits_and_for_how_many_lengths(pair):
+    (run,) = read_runs([str(pair[0])])
+    parts = {"seed": 6, "problem__smoothness": 9.0}
+    with_length = {"algorithms__0__convergence__count": list(range(27, 67))}
+    said = (
+        "The seeds split the data in other ways, and errors differ by that, too: beyond noise none of 1 final error"
+    )
+    assert said in (plain := compared_headline(Comparison([run, changed(run, "other", **parts)])))
+    assert "length" not in plain
+    comparison = Comparison([run, changed(run, "other", **parts, **with_length)])
+    assert "1 of 2 algorithms ran for another length (40 activations against 66 activations)." in compared_headline(
+        comparison
+    )
+    said = "Not the same length (40 activations: plain · calm; 66 activations: plain · other): errors that fall or"
+    assert any(line.startswith(said) for line in comparison.cautions)
+
+
+@pytest.mark.parametrize(
+    ("factors", "said"),
+    [
+        ((1.02, 1.02), ""), ((1.24, 1.25), "In other bytes on the air are up 24 to 25 %."),
+        ((1.24, 1.0), "In other bytes on the air are up 24 % for 1 of 2 algorithms."),
+        ((0.9, 0.9), "In other bytes on the air are down 10 %."),
+        ((0.9, 1.5), "In other bytes on the air are between 10 % down and 50 % up."),
+        ((1.5, 4.0), "In other bytes on the air are 1.5 to 4 × as before."),
+    ],
+)  # fmt: skip
+def test_costs_that_differ_are_in_the_finding_and_in_the_tables(pair, tmp_path, factors, said):
+    (run,) = read_runs([str(pair[0])])
+    folders = []
+    for label, each in (("calm", (1.0, 1.0)), ("other", factors)):
+        spent = {
+            f"algorithms__{k}__measures__costs__bytes": [round(100_000 * one)] * len(entry.measures.costs.bytes)
+            for k, (entry, one) in enumerate(zip(run.entries, each, strict=True))
+        }
+        folders.append(shutil.copytree(pair[0], tmp_path / label))
+        (folders[-1] / "results.json").write_text(dumps(changed(run, label, **spent).results))
+    comparison = Comparison(read_runs(list(map(str, folders))))
+    found = compared_headline(comparison)
+    assert re.findall(r"In other.*", found) == [said] * bool(said)
+    assert comparison.costs == [pytest.approx({"bytes": one, "time": 1.0}) for one in factors]
+    shown = " ".join(cli("compare", *map(str, folders), "--out", str(tmp_path / "c.html"), ends=0).stdout.split())
+    assert "virtual time: the same" in shown
+    assert f"bytes on the air: {factors[1]:g} ×" in shown or factors[1] == 1
+    assert "virtual time, s" in shown
+    assert ("2 × means twice" in shown) == (factors != (1.0, 1.0))
+    text = (tmp_path / "c.html").read_text()
+    assert f'data-head="Bytes on the air">{"the same" if factors[1] == 1 else f"{factors[1]:g} ×"}<' in text
+    in_the_open = text.partition('id="curves"')[0]
+    assert "How they end, and what they cost" in in_the_open
+    assert "How they end" not in text.partition('id="curves"')[2]
 
 
 def test_two_guesses_have_no_ratio(pair):
@@ -579,7 +681,7 @@ OTHER_NAMES = {f"algorithms__{k}__{field}": f"own-{k}" for k in (0, 1) for field
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
-        ({}, "The runs are the same in every field and every number. Verdicts: 1 no claim, 1 proven."),
+        ({}, "The runs are the same in every field and every number. Verdicts: 1 proven, 1 no claim."),
         ({"seed": 6, "scenario__seed": 6}, "The verdict is the same in both runs: proven."),
         ({f"{AUDIT}verdict": "consistent"},
          "No field differs, and yet some numbers do. noisy is proven in calm and consistent in other."),
@@ -611,11 +713,13 @@ def test_the_first_sentence_of_three_runs_names_those_that_it_is_of(pair):
     assert found == ("calm: the audited privacy claim holds: proven. third was not audited. No final error differs.")
     errors = {"algorithms__1__convergence__finals": [9.0 + k for k in range(12)]}
     other = changed(run, "other", seed=6, scenario__seed=6, problem__smoothness=9.0, **errors)
-    assert "error" not in compared_headline(Comparison([run, other, third]))  # of another split, which says nothing
+    assert "by that, too: beyond noise 1 of 1 final error does;" in compared_headline(Comparison([run, other, third]))
     own = {"algorithms__1__slug": "own", "algorithms__1__name": "own"} | without_audit(0)
     found = compared_headline(Comparison([run, changed(run, "other", **errors), changed(run, "third", **own)]))
     assert "Audited in one run alone: 1 proven. plain · third was not audited." in found
     assert found.endswith("1 of 3 final errors differs beyond noise.")
+    found = compared_headline(Comparison([run, changed(run, "third", **own)]))
+    assert found.endswith("No final error of the 1 in both runs differs.")
 
 
 def test_a_row_of_a_comparison_has_one_number_of_digits(pair):
@@ -640,9 +744,9 @@ def test_variants_of_a_study_are_runs(study):
         (["nowhere"], "no such folder"), (["{calm}"], None),
         (["{calm}:plain"], "one algorithm of one run has nothing beside it"),
         (["{calm}:other", "{loud}"], "no such algorithm there; allowed: plain, noisy"),
-        (["{calm}", "{calm}"], "is there already; allowed: every run, or algorithm of a run, once"),
-        (["{calm}", "{loud}", "{calm}:plain"], "is there already, as .*calm; allowed"),
-        (["{calm}:plain", "{calm}:noisy", "{calm}/../calm:plain"], "is there already, as .*calm:plain"),
+        (["{calm}", "{calm}"], "calm: named twice; a run, or an algorithm of it, is compared once$"),
+        (["{calm}", "{loud}", "{calm}:plain"], "plain: the same as .*calm, or a part of it; a run"),
+        (["{calm}:plain", "{calm}:noisy", "{calm}/../calm:plain"], "the same as .*calm:plain, or a part of it"),
         (["{broken}", "{loud}"], "not JSON"), (["{foreign}", "{loud}"], "results.json"),
     ],
 )  # fmt: skip
@@ -933,7 +1037,7 @@ def test_one_value_of_several_algorithms_is_said_once(pair):
     assert comparison_page(found).count("(computed)") == 1
     assert len(found.differences) == 2
     apart = Comparison([stepped("one", plain=0.21, noisy=0.23), stepped("two", plain=0.22, noisy=0.22)])
-    assert several.difference_rows(apart, "–") == [
+    assert several.difference_rows(apart) == [
         ("algorithms[plain].step (computed)", ["0.21", "0.22"]),
         ("algorithms[noisy].step (computed)", ["0.23", "0.22"]),
     ]

@@ -284,6 +284,42 @@ def test_a_name_that_is_cut_keeps_the_run_that_it_is_of():
     assert [text.rpartition(" · ")[2] for text in cut] == ["pd1", "pd2", "pd1", "pd2"]
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["DP-RECAL, as analysed · demo-seed", "DP-RECAL, as deployable · demo-seed", "DP-RECAL, as analysed · demo"],
+        [f"noisy · a-folder-with-a-rather-long-name-{k}" for k in "ab"],
+    ],
+)
+def test_names_that_are_cut_stay_different(names):
+    made = filled(AlgorithmResult, {"name": "plain", "audit": filled(AuditResult, {"verdict": "unprotected"})})
+    (axes,) = epsilons([(name, made) for name in names], "").narrow.figure.axes
+    heads = [text.get_text() for text in axes.texts if text.get_fontweight() == "bold"]
+    assert len({*heads}) == len(names)
+    assert max(map(len, heads)) <= 33
+    if len(names) == 3:
+        assert heads == ["… analysed · demo-seed", "… deployable · demo-seed", "DP-RECAL, as analysed · demo"]
+
+
+@pytest.mark.parametrize("audited", [0.0, 0.5])
+@pytest.mark.parametrize(("lower", "upper"), [(0.2568, 0.2711), (5.1234, 5.2234), (0.9123, 0.9234)])
+def test_a_number_stands_on_the_side_of_the_claim_that_its_mark_is_on(audited, lower, upper):
+    exact = {"lower": lower, "estimate": lower, "upper": upper}
+    worse = {"epsilon_exact": {"lower": math.inf, "estimate": math.inf, "upper": math.inf}, "epsilon_claimed": 1.0}
+    both = [{"epsilon_exact": exact, "epsilon_audited": audited, "epsilon_claimed": 1.0}, worse]
+    made = [filled(AlgorithmResult, {"name": "plain", "audit": filled(AuditResult, one)}) for one in both]
+    chart = epsilons([("plain", one) for one in made], "")
+    for drawing in (chart.drawing, chart.narrow):
+        FigureCanvasAgg(drawing.figure).draw()
+        (axes,) = drawing.figure.axes
+        claim = axes.transData.transform((0, 0))[0]
+        for text in axes.texts:
+            if text.get_text() and (lane := text.get_position()[1]) in (2, 3):
+                box, value = text.get_window_extent(), lower if lane == 2 else audited
+                assert box.x1 < claim if value < 1 else box.x0 > claim, text.get_text()
+                assert axes.bbox.x0 <= box.x0 < box.x1 <= axes.bbox.x1 + 1
+
+
 @pytest.mark.parametrize(("lower", "label"), [(math.inf, "∞"), (0.385, "0.385 … ∞")])
 def test_an_infinite_epsilon_is_one_mark_and_an_open_interval_a_bar(lower, label):
     interval = {"lower": lower, "estimate": math.inf, "upper": math.inf}
