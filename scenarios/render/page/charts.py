@@ -50,7 +50,10 @@ _SMALL = (330, 215)
 _SMALL_POINTS, _FEWEST = 300, 24  # of all curves in a small figure, and of one
 _SMALL_FLOOR = 1e-34  # a measure may be the square of what is rounding
 _RELATIVE = "‖estimate − gradient‖ / max(1, ‖gradient‖)"
-_ROUNDING = "Near 10⁻¹⁵ it is rounding: the gradient itself; 1 is an error as large as the gradient."
+_ROUNDING = (
+    "Near 10⁻¹⁵ it is rounding: the gradient itself; 1 is an error as large as the gradient, or of 1 where that is "
+    "shorter."
+)
 _MEASURES = {
     "mean_error": ("Error of the mean", "‖x̄ − x*‖ / ‖x*‖: how far the agents are from the optimum together."),
     "consensus_error": ("Consensus error", "(1/n) Σ ‖xᵢ − x̄‖²: how far they are from each other."),
@@ -113,8 +116,8 @@ def _convergence(shown: Shown) -> Chart | None:
         for found in (findings.drowned, findings.diverged)
     )
     caption = (
-        "Relative error of the agents' estimates; line: median over replicas, band: 5 % to 95 %. Above 1 an estimate "
-        "is worse than the starting point."
+        "Distance of the agents' estimates to the optimum, relative to that of zero; line: median over replicas, "
+        "band: 5 % to 95 %. Above 1 an estimate is worse than the starting point."
         + (f" Noise larger than the solution: {drowned}." if drowned else "")
         + (f" Diverged: {diverged}." if diverged else "")
     )
@@ -139,7 +142,7 @@ def _leakage(shown: Shown, listener: str) -> list[Chart]:
         (one.entry.name, look, leakage.by_query) for one, look in shown
         if (leakage := one.entry.leakage) is not None and any(map(math.isfinite, all_known(leakage.by_query.median)))
     ]  # fmt: skip
-    label = "relative error of the estimate"
+    label = "error of the estimated gradient"
     if bands:
         lines = [
             _Line(name, look, one.query, *map(all_known, (one.median, one.low, one.high)))

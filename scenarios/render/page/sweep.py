@@ -39,7 +39,7 @@ _COLUMNS = {
     "image_skill": "Skill of rebuilt images",
     "best_skill": "Skill of the best attack on records",
     "packets": "Packets",
-    "bytes": "Bytes on the air",
+    "bytes": "Bytes sent",
     "time": "Virtual seconds",
 }
 """Columns that are drawn, and a share of verdicts."""
@@ -55,7 +55,7 @@ _MEANINGS = {
     "than guessing.",
     "image_skill": "1 is the image itself, 0 no better than the prior's guess; smaller is more private.",
     "best_skill": "1 is the record itself, 0 no better than the prior's guess; smaller is more private.",
-    "packets": "All on the air, acknowledgements and repeats too.",
+    "packets": "All that were sent, acknowledgements and repeats too.",
     "bytes": "Of all packets, acknowledgements and repeats too.",
     "time": "How long the run takes, in the simulation's time.",
 }

@@ -132,8 +132,10 @@
       ways.setAttribute("class", count > LANES ? "dense" : "");
       if (run.hit !== null && from(run.hit) >= first && from(run.hit) <= first + span) {
         const where = x(from(run.hit)), who = run.u === null ? `agent ${run.break.agent}, round` : "activation";
+        const newest = run.u === null ? Math.max(0, ...run.m.filter(([p]) => p <= from(run.hit) + 1e-9).map(([, k]) => k)) : 0;
+        const late = newest > run.break.activation ? ` (others are in round ${newest})` : "";
         shape("path", { class: "break", d: `M${where} ${top - 4}V${high - 20}` }, lanes);
-        const label = shape("text", { class: "break-text", x: where + 5, y: 12 }, lanes, `${who} ${run.break.activation}: ${run.break.says}`);
+        const label = shape("text", { class: "break-text", x: where + 5, y: 12 }, lanes, `${who} ${run.break.activation}${late}: ${run.break.says}`);
         const whose = lanes.querySelector(".whose"), clear = whose ? whose.getBBox().x + whose.getBBox().width + 10 : 0;
         const begins = Math.max(0, Math.min(Math.max(where + 5, clear), wide - label.getBBox().width)); // the line begins beneath it
         label.setAttribute("x", begins);

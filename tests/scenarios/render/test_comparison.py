@@ -66,7 +66,7 @@ def test_a_column_in_which_no_run_has_anything_is_left_out_with_its_meaning(pair
     bare = {f"algorithms__{k}__{part}": None for k in (0, 1) for part in ("gradients", "audit")}
     subjects = Comparison([changed(run, "one", **bare), changed(run, "two", **bare)]).subjects
     found = several.run_table(subjects, brief=True)
-    assert list(found) == ["Final error", "Most activations", "Messages", "Bytes on the air"]
+    assert list(found) == ["Final error", "Most activations", "Messages", "Bytes sent"]
     assert "Error of these" not in several.run_meanings(found)
     assert [one.head for one in epsilon_columns([one.entry for one in subjects])] == ["ε claimed"]
     text = comparison_page(Comparison([changed(run, "scale-0.1", **bare), changed(run, "scale-0.2", **bare)]))
