@@ -406,7 +406,7 @@ def _other_level(time: OverTime, audit: AuditResult) -> tuple[str, ...]:
     end, whole = next(iter(time.audited.epsilon[-1:]), None), audit.epsilon_audited
     games = (audit.white_box, audit.black_box, audit.classifier)
     levels = [one.confidence for one in games if one and one.confidence > audit.confidence]
-    if end is None or whole is None or not levels or math.isclose(known(end), known(whole), rel_tol=1e-6):
+    if end is None or not levels or math.isclose(end, whole, rel_tol=1e-6):
         return ()
     return (
         f"ε audited ends at {show_epsilon(end)} here and is {at_least(whole)} with the verdict: here a point is one "

@@ -411,6 +411,13 @@ def test_a_table_that_is_no_sweeps_is_named(folder, tmp_path, change, said):
     assert f"{tmp_path}/sweep.parquet: {said}" in done.output
 
 
+def test_a_table_of_before_it_was_known_what_is_learned_is_read(folder, tmp_path):
+    (tmp_path / "sweep.json").write_text((folder / "sweep.json").read_text())
+    table = parquet.read_table(folder / "sweep.parquet")
+    parquet.write_table(table.drop_columns(["learned"]), tmp_path / "sweep.parquet")
+    assert "Report:" in report(tmp_path).output
+
+
 def test_over_is_of_a_sweep_alone(tmp_path):
     (tmp_path / "results.json").write_text("{}")
     assert "no sweep's" in report(tmp_path, "--over", "rounds").output.replace("\n", " ")
