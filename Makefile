@@ -24,7 +24,7 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.installed
 
-# The same with walks of 12 activations an agent, not 40, and 200 transcripts of each world, not 8,000.
+# The same with walks that end when one agent has been active 12 times, not 40, and 200 transcripts of each world, not 8,000.
 DEMO := -o audit.trials=200 -o 'algorithms[0].activations=2000' \
   $(foreach k,1 2 3 4,-o 'algorithms[$(k)].per_agent=12')
 

@@ -246,6 +246,14 @@ HEADS = {
     "verdict": "verdict", "gradient_error": "gradient error",
 }  # fmt: skip
 """Columns of results, with their heads."""
+_MEANINGS = {
+    "final_error": "Final error: 0 is the optimum, 1 as far from it as zero is",
+    "epsilon_claimed": "ε claimed: the promise",
+    "epsilon_exact_lower": "ε exact: what one pair of data sets really loses, at least",
+    "gradient_error": "gradient error: of inferred gradients, relative, median; 0 is the gradient itself",
+}
+_GUESS = "*"
+"""Behind the error of gradients of which none is known better than by guessing."""
 _WAIT = 15.0
 """Seconds to wait for a scheduler's file."""
 MOST = 24
@@ -377,7 +385,10 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
 
         def column(name: str, head: str, own: list[dict[str, object]] = own, **how: Any) -> Column:
             numbers = all(isinstance(row.get(name), int | float | None) for row in own)
-            return Column(head, [cell(row.get(name), name) for row in own], right=numbers, **how)
+            cells = [cell(row.get(name), name) for row in own]
+            if name == "gradient_error":
+                cells = [f"{one}{_GUESS * (row.get('learned') == 0)}" for one, row in zip(cells, own, strict=True)]
+            return Column(head, cells, right=numbers, **how)
 
         first, varied_ones = column("point", "point", whole=True), [column(name, head) for name, head in heads]
         measured = {name: column(name, HEADS[name], whole=True) for name in shown}
@@ -393,6 +404,9 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
             console.print(table)
     if (more := len(rows) - len(several) * (MOST // max(1, len(several)))) > 0:
         console.print(f"{more} more rows are in the table.")
+    if meanings := [_MEANINGS[name] for name in shown if name in _MEANINGS]:
+        meanings += [f"{_GUESS} no better than guessing"] * any(row.get("learned") == 0 for row in rows)
+        terminal.line(f"{'; '.join(meanings)}.", style="dim")
     console.print(f"{found.complete} of {found.points} point{'s' * (found.points > 1)} done", highlight=False)
 
 

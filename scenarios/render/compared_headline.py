@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from scenarios.render.compared_runs import Run, redrawn
 from scenarios.render.comparison import COSTS, ONE_REPLICA, Comparison, Subject, algorithm, length, other_length
-from scenarios.render.sentences import NOT_AUDITED, Finding, apart, headline, stopped_early, tally, word
+from scenarios.render.sentences import ATTACKED, NOT_AUDITED, Finding, apart, headline, stopped_early, tally, word
 from scenarios.results import findings
 from scenarios.results.audit import AuditRefused
 from scenarios.results.base import as_json
@@ -155,7 +155,7 @@ def _not_audited(comparison: Comparison) -> str:
     """Runs, and algorithms of others, that were not audited, where something was."""
     if not any(findings.verdict(one.entry) for one in comparison.subjects):
         return ""
-    left = [one for one in comparison.subjects if word(one.entry) == NOT_AUDITED]
+    left = [one for one in comparison.subjects if word(one.entry) in (NOT_AUDITED, ATTACKED)]
     done = {one.run.label for one in comparison.subjects if findings.verdict(one.entry)}
     refused = {one.run.label for one in left if isinstance(one.entry.audit, AuditRefused)}
     names = list(
@@ -230,7 +230,7 @@ def _costs(comparison: Comparison) -> list[str]:
         if changes := [one for one in words if one]:
             said.append(f"In {label} {_and(changes)}.")
     if len(said) > _MOST:
-        return [f"Bytes on the air or virtual time differ in {len(said)} runs."]
+        return [f"Bytes sent or virtual time differ in {len(said)} runs."]
     return said
 
 

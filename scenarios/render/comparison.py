@@ -27,7 +27,7 @@ CONFIDENCE = 0.95
 """Joint confidence of all intervals of ratios; the exact epsilons have their own."""
 QUANTITIES = {"final_error": "final relative error", "gradient_error": "median error of the estimated gradients"}
 """Numbers known of every replica, which have intervals."""
-COSTS = {"bytes": "bytes on the air", "time": "virtual time"}
+COSTS = {"bytes": "bytes sent", "time": "virtual time"}
 """Costs of a whole run, which are one number each, of one draw of the network."""
 _NOTHING = {"final_error": "0 but for rounding", "gradient_error": "recovered"}
 """What an error is of which a ratio tells nothing."""

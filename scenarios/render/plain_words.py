@@ -64,7 +64,7 @@ def says(entry: Entry) -> str:
         "not reached": "the run ended before this audit",
         findings.INTERRUPTED: f"this audit was interrupted{_kept(entry)}",
     }
-    nothing = "nothing was tested" if claimed is None else f"{claim} was not audited"
+    nothing = "nothing was audited" if claimed is None else f"{claim} was not audited"
     nothing += ", but membership is inferred better than it allows" * findings.membership_breaks_claim(entry)
     compared = "A baseline, to compare the others with. " if entry.baseline else ""
     return f"{compared}{findings.capitalized(words.get(word(entry), nothing))}."

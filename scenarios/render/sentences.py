@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from attacks.audit.verdict import BROKEN, measured
+from attacks.reconstruction.verdict import PARTLY, RECOVERED
 from netsim.claims import UNCLAIMED
 from scenarios.results import attacked, findings
 from scenarios.results.attacks import GradientResult, ImageResult
@@ -22,6 +23,8 @@ from scenarios.results.views import Prices, ViewPrices, Views, ViewsResult
 NOT_AUDITED = "not audited"
 ELSEWHERE = "refuted elsewhere"
 """For another listener or a pair of agents, and not for who has all that the audited agent sends and receives."""
+ATTACKED = "refuted by an attack"
+"""Of a claim that was not audited: membership is inferred better than it allows."""
 MARKS = {  # strongest finding first: (severity class, meaning)
     "unprotected": (
         "bad",
@@ -34,6 +37,7 @@ MARKS = {  # strongest finding first: (severity class, meaning)
         "The claim was not refuted for who records all that the audited agent sends and receives, but what is "
         "claimed of other listeners, or of pairs of agents, does not hold.",
     ),
+    ATTACKED: ("bad", "The claim was not audited, but membership was inferred at rates that it rules out."),
     "undefined": ("open", "There is no claimed number to test: the formula's own conditions fail here."),
     "vacuous": ("open", "The claim may hold, but it is so large that it promises nothing."),
     "underpowered": (
@@ -49,7 +53,7 @@ MARKS = {  # strongest finding first: (severity class, meaning)
         "For no pair of adjacent data sets is ε above the claim, for who records all that the agent sends and "
         "receives, under the conditions that are listed.",
     ),
-    NOT_AUDITED: ("none", "Nothing was tested; the reason is given."),
+    NOT_AUDITED: ("none", "No audit was made; the reason is given."),
     "not reached": ("none", "The run ended before this algorithm was audited."),
     findings.INTERRUPTED: (
         "none",
@@ -88,6 +92,8 @@ def word(entry: Entry) -> str:
     status = entry.audit_status
     if findings.verdict(entry) not in BROKEN and findings.refuted_from(entry):
         return ELSEWHERE
+    if not findings.verdict(entry) and findings.membership_breaks_claim(entry):
+        return ATTACKED
     return findings.verdict(entry) or (status if status in _UNJUDGED else NOT_AUDITED)
 
 
@@ -149,6 +155,8 @@ def headline(ordered: Sequence[Judged]) -> str:
     besides = "".join(
         [f" Audited without a claimed number: {silent}."] * bool(silent) + [f" {one}" for one in apart(ordered)]
     )
+    if not with_verdict and (found := attacks_found(ordered)):
+        return f"{found} No privacy claim was audited."
     if not claims:
         beyond = len(judged) < len(with_verdict)
         return f"No privacy claim was audited{' in its own threat model' if beyond else ''}.{besides}"
@@ -165,6 +173,51 @@ def headline(ordered: Sequence[Judged]) -> str:
     if len(others) == 1:
         rest = f" The other one is {others[0]}."
     return f"{len(broken)} of {total} {verb} not hold: {tally(broken)}.{rest}{besides}"
+
+
+def attacks_found(ordered: Sequence[Judged]) -> str:
+    """What attacks of a run found, in a sentence for each kind; "" where there were none."""
+    entries = [one.entry for one in ordered if isinstance(one.entry, AlgorithmResult)]
+    several = len(entries) > 1
+    false = [one.name for one in entries if findings.membership_breaks_claim(one)]
+    parts = [f"Membership is inferred better than the claim allows: {'; '.join(false)}."] if false else []
+    inferred = [(one.name, one.gradients) for one in entries if isinstance(one.gradients, GradientResult)]
+    exact = [
+        f"{f'{name}, ' * several}{found.estimated:,} of {found.queries:,}"
+        for name, found in inferred
+        if found.estimated and found.worst is not None and found.worst < findings.EXACT_GRADIENT
+    ]
+    learned = [name for name, found in inferred if found.estimated and not found.guessed]
+    if exact:
+        counts = "; ".join(exact)
+        parts.append(
+            f"Private gradients recovered: {counts}." if several else f"{counts} private gradients recovered."
+        )
+    elif learned:
+        parts.append(f"Gradients are inferred better than by guessing: {'; '.join(learned)}.")
+    elif inferred:
+        parts.append("No private gradient is learned.")
+    rebuilt = [
+        f"{f'{one.name}, ' * several}{sum(own.skill > _REBUILT_SKILL for own in one.images.agents)} of "
+        f"{len(one.images.agents)}"
+        for one in entries
+        if isinstance(one.images, ImageResult)
+    ]
+    if rebuilt:
+        counts = "; ".join(rebuilt)
+        parts.append(f"Training images rebuilt: {counts}." if several else f"{counts} training images rebuilt.")
+    records = {
+        one.name: {attack.verdict for attack in one.reconstructions.attacks}
+        for one in entries
+        if one.reconstructions is not None
+    }
+    for verdict in (RECOVERED, PARTLY):
+        names = [name for name, some in records.items() if verdict in some]
+        parts += [f"Records {verdict}: {'; '.join(names)}."] if names else []
+        records = {name: some for name, some in records.items() if name not in names}
+    if records and not any(one.startswith("Records") for one in parts):
+        parts.append("No record is recovered.")
+    return " ".join(parts)
 
 
 def apart(ordered: Sequence[Judged]) -> list[str]:
@@ -553,17 +606,17 @@ def gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
     last = " (all but each agent's last)" if found.but_each_last else ""
     count = f"{found.estimated:,} of {found.queries:,} private gradients{last}"
     if found.worst < findings.EXACT_GRADIENT:
-        return [f"{count} recovered {source}, the worst to a relative error of {show(found.worst)}."]
+        return [f"{count} recovered {source}, the worst to an error of {show(found.worst)}."]
     public = f"{show(found.baseline)} for who knows only the public quadratic term"
     if found.guessed:
         return [
-            f"No gradient learned: estimates of {count} {source} are no better than guessing, median relative error "
+            f"No gradient learned: estimates of {count} {source} are no better than guessing, median error "
             f"{show(found.median)} ({public})."
         ]
     # Where most estimates are the gradient itself, and some are not, the median alone would hide these.
     middle = found.median
     worst = f", the worst {show(found.worst)}" if middle is not None and middle < findings.EXACT_GRADIENT else ""
-    return [f"{count} estimated {source}, median relative error {show(found.median)}{worst} ({public})."]
+    return [f"{count} estimated {source}, median error {show(found.median)}{worst} ({public})."]
 
 
 def images(found: ImageResult | Refused | None, agents: int) -> list[str]:

@@ -9,7 +9,19 @@ from rich.padding import Padding
 from rich.table import Table
 
 from scenarios.render import plain_words
-from scenarios.render.sentences import ELSEWHERE, about, games, missing, ran, rests_on, seen, word
+from scenarios.render.sentences import (
+    ATTACKED,
+    ELSEWHERE,
+    Finding,
+    about,
+    games,
+    headline,
+    missing,
+    ran,
+    rests_on,
+    seen,
+    word,
+)
 from scenarios.render.tables import Column, fitted
 from scenarios.render.terminal import (
     NARROW,
@@ -30,6 +42,7 @@ COLOURS = {
     "refuted": "bold red",
     "unprotected": "bold red",
     ELSEWHERE: "bold red",
+    ATTACKED: "bold red",
     "proven": "bold green",
     "consistent": "blue",
     "underpowered": "yellow",
@@ -104,6 +117,9 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
         for term, text in [("network", results.network.name), *named, *results.network.settings]:
             grid.add_row(escape(term), escape(text))
         console.print(grid, highlight=False)
+    if results.algorithms and not any(map(findings.verdict, results.algorithms)) and not alone:
+        console.print()
+        line(headline(Finding.ranked(results)), style="bold")
     marked = [coloured(one) + "*" * bool(one.outside_model) for one in results.algorithms]
     columns = [Column("algorithm", [escape(one.name) for one in results.algorithms], at_least=_NAME)]
     tabled = console.width >= NARROW and len(results.algorithms) > 1
@@ -215,7 +231,8 @@ def _print_costs(results: Results) -> None:
         line(
             f"What it took until the {measure} had come down to an accuracy to stay. Θ: the most rounds, or "
             "activations, of one agent (PLF or LCI in the papers); closed: rounds, or activations of all agents; "
-            "bytes: all on the air; queries: gradients of all agents; seconds: of virtual time."
+            "bytes: of all packets sent; queries: gradients and proximal steps of all agents; seconds: of "
+            "virtual time."
         )
     missed: list[str] = []
     for name in dict.fromkeys(name for name, _, _ in rows):

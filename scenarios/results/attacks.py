@@ -38,12 +38,19 @@ class GradientScores(Table):
     """Median over estimates in each of the first 1000 replicas."""
     but_each_last: bool = False
     """Whether the queries without an estimate are the last of each agent, and no others."""
+    learned: int | None = None
+    """Queries whose estimate, by its median error over replicas, is better than guessing: an error below 1 and below
+    the baseline. Null in results of older versions."""
+
+    @property
+    def guess(self) -> float:
+        """The error of a guess: of 0, or of the public quadratic term alone."""
+        return min(1.0, math.inf if self.baseline is None else self.baseline)
 
     @property
     def guessed(self) -> bool:
-        """Whether the estimates are no better than guessing: than 0, or than the public quadratic term alone."""
-        public = math.inf if self.baseline is None else self.baseline
-        return bool(self.estimated) and self.median is not None and self.median >= min(1.0, public)
+        """Whether the estimates are no better than guessing, in the median."""
+        return bool(self.estimated) and self.median is not None and self.median >= self.guess
 
 
 class GradientResult(GradientScores):

@@ -250,8 +250,8 @@ COLUMNS = (
     ("plf", "Θ (PLF, LCI)", "the largest number of activations, or rounds, of one agent"),
     ("count", "Rounds or activations", "of the whole run"),
     ("messages", "Messages", "that agents sent, one for each receiver"),
-    ("packets", "Packets", "on the air: acknowledgements and repeats too; on radio, transmissions"),
-    ("bytes", "Bytes", "on the air"),
+    ("packets", "Packets", "sent: acknowledgements and repeats too; on radio, transmissions"),
+    ("bytes", "Bytes", "of all packets sent"),
     ("queries", "Queries", "gradients and proximal steps of all agents"),
     ("time", "Seconds", "of virtual time"),
 )

@@ -46,7 +46,8 @@ COLUMNS: Columns = {
     "epsilon_audited": (NUMBER, "lower bound by the distinguishing game"),
     "verdict": (TEXT, "of the audit; null where none was requested"),
     "gradient_error": (NUMBER, "of inferred gradients, median; null where none were inferred"),
-    "identifiable": (NUMBER, "share of the agents' queries with an estimate"),
+    "identifiable": (NUMBER, "share of the agents' queries with an estimate, however good"),
+    "learned": (NUMBER, "share of them with an estimate that is better than guessing"),
     "image_skill": (NUMBER, "of images rebuilt by attacks.images, mean over agents; null without them"),
     "best_attack": (TEXT, "that of attacks.reconstruct with the highest skill; null without one"),
     "best_skill": (NUMBER, "its skill: 1 − MSE/MSE of the best guess without a transcript, median"),
@@ -173,6 +174,8 @@ def algorithm_rows(results: Results) -> list[Row]:
                 row |= {"epsilon_exact_lower": exact.lower, "epsilon_exact_upper": exact.upper}
         if isinstance(entry.gradients, GradientResult):
             row["gradient_error"] = entry.gradients.median
+            if entry.gradients.learned is not None and entry.gradients.queries:
+                row["learned"] = entry.gradients.learned / entry.gradients.queries
         for measure in ("identifiable", "image_skill"):
             with suppress(NotMeasuredError):
                 row[measure] = curves.leakage_at_end(entry, measure)

@@ -280,6 +280,7 @@ def _sentence_of_membership(found: results.Membership) -> str:
         return f"{about}: {sure}; without noise each world has one transcript, and no chance is in it."
     claim, level = found.claim, headline(found.levels)
     power = f"found {rate(level.found)} of the time at {percent(level.level)} false alarms"
+    power += f" ({percent(found.confidence)} interval)" * (level.found.of > 1)
     if found.advantage.low <= 0:
         power += "; not distinguishable from chance"
     elif found.auc.estimate == 1:
@@ -302,6 +303,6 @@ def _sentence_of_property(found: results.Property) -> str:
     limited = right.allowed is not None and right.allowed < VACUOUS
     allowed = f"; the claimed ε allows {percent(right.allowed)}" if right.allowed is not None and limited else ""
     return (
-        f"Property of agent {found.agent}'s records ({names}): right {rate(right)} of the time (a guess: "
-        f"{percent(found.guess)}){chance}{allowed}."
+        f"Property of agent {found.agent}'s records ({names}): right {rate(right)} of the time "
+        f"({percent(found.confidence)} interval; a guess: {percent(found.guess)}){chance}{allowed}."
     )

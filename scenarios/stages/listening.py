@@ -3,6 +3,7 @@ conclusions from times and sizes of packets; scored where the truth is known."""
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import networkx
@@ -56,7 +57,7 @@ def gradient_scores(score: GradientScore) -> GradientScores:
     each_last = known and all(score.hidden[i] == 1 and (i, query) not in made for i, query in last)
     order = np.lexsort((np.array(score.queries), score.times))
     curve = np.median(score.errors, axis=1)[order] if known else np.empty(0)
-    return GradientScores(
+    scores = GradientScores(
         estimated=score.estimated,
         queries=score.asked,
         inferred=tuple(found[i] for i in range(len(score.hidden))),
@@ -68,6 +69,7 @@ def gradient_scores(score: GradientScore) -> GradientScores:
         by_replica=tuple(np.median(score.errors, axis=0)[:FIRST_REPLICAS].tolist()) if known else (),
         but_each_last=each_last,
     )
+    return replace(scores, learned=int(np.count_nonzero(curve < scores.guess)))
 
 
 def leakage_of(score: GradientScore, topology: Topology, adversary: Adversary, on_radio: bool = False) -> Leakage:

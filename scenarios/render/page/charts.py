@@ -3,7 +3,7 @@ rebuilt ones side by side, membership with its ROC, hidden gradients."""
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
@@ -51,7 +51,10 @@ _SMALL = (330, 215)
 _SMALL_POINTS, _FEWEST = 300, 24  # of all curves in a small figure, and of one
 _SMALL_FLOOR = 1e-34  # a measure may be the square of what is rounding
 _RELATIVE = "‖estimate − gradient‖ / max(1, ‖gradient‖)"
-_ROUNDING = "Near 10⁻¹⁵ it is rounding: the gradient itself; 1 is an error as large as the gradient."
+_ROUNDING = (
+    "Near 10⁻¹⁵ it is rounding: the gradient itself; 1 is an error as large as the gradient, or of 1 where that is "
+    "shorter."
+)
 _MEASURES = {
     "mean_error": ("Error of the mean", "‖x̄ − x*‖ / ‖x*‖: how far the agents are from the optimum together."),
     "consensus_error": ("Consensus error", "(1/n) Σ ‖xᵢ − x̄‖²: how far they are from each other."),
@@ -114,8 +117,8 @@ def _convergence(shown: Shown) -> Chart | None:
         for found in (findings.drowned, findings.diverged)
     )
     caption = (
-        "Relative error of the agents' estimates; line: median over replicas, band: 5 % to 95 %. Above 1 an estimate "
-        "is worse than the starting point."
+        "Distance of the agents' estimates to the optimum, relative to that of zero; line: median over replicas, "
+        "band: 5 % to 95 %. Above 1 an estimate is worse than the starting point."
         + (f" Noise larger than the solution: {drowned}." if drowned else "")
         + (f" Diverged: {diverged}." if diverged else "")
     )
@@ -140,7 +143,7 @@ def _leakage(shown: Shown, listener: str) -> list[Chart]:
         (one.entry.name, look, leakage.by_query) for one, look in shown
         if (leakage := one.entry.leakage) is not None and any(map(math.isfinite, all_known(leakage.by_query.median)))
     ]  # fmt: skip
-    label = "relative error of the estimate"
+    label = "error of the estimated gradient"
     if bands:
         lines = [
             _Line(name, look, one.query, *map(all_known, (one.median, one.low, one.high)))
@@ -152,7 +155,8 @@ def _leakage(shown: Shown, listener: str) -> list[Chart]:
         )
         words = f"Error of inferred gradients by the agents' queries. Medians: {medians}."
         first = _chart(title, "leakage", lines, "an agent's gradients, by number", label, words, caption)
-        return [first, *_identifiable(bands)]
+        guesses = frozenset(one.entry.name for one, _, found in inferred if found.guessed)
+        return [first, *_estimated(bands, guesses)]
     lines = list[_Line]()
     for one, look, found in inferred:
         if curve := found.curve:  # long ones by blocks of neighbours: their medians, least and largest values
@@ -169,11 +173,15 @@ def _leakage(shown: Shown, listener: str) -> list[Chart]:
     return [_chart(title, "inference", lines, "estimated gradients, in order of time", label, words, caption)]
 
 
-def _identifiable(bands: Sequence[tuple[str, Series, Leakage.LeakageByQuery]]) -> list[Chart]:
-    """Share of the agents whose query of a number can be estimated; none where that is all of them."""
+def _estimated(bands: Sequence[tuple[str, Series, Leakage.LeakageByQuery]], guesses: Collection[str]) -> list[Chart]:
+    """Share of the agents whose query of a number has an estimate, and which algorithms' are `guesses`; none where
+    that is all of them."""
     if not any(share < 1 for _, _, one in bands for share in one.identifiable):
         return []
-    lines = [_Line(name, look, one.query, [100 * v for v in one.identifiable]) for name, look, one in bands]
+    lines = [
+        _Line(f"{name}{' (guesses)' * (name in guesses)}", look, one.query, [100 * v for v in one.identifiable])
+        for name, look, one in bands
+    ]
     last = "; ".join(f"{line.label}: {show(line.y[-1])} %" for line in lines)
     with canvas(WIDTH, HEIGHT) as (figure, plot):
         for line in lines:
@@ -182,14 +190,16 @@ def _identifiable(bands: Sequence[tuple[str, Series, Leakage.LeakageByQuery]]) -
         plot.set_ylim(-4, 104)
         plot.grid(axis="y")
         plot.set_xlabel("an agent's gradients, by number")
-        plot.set_ylabel("identifiable, % of the agents")
-        words = f"Share of the agents whose gradient is identifiable, by query. Last, {last}."
+        plot.set_ylabel("with an estimate, % of the agents")
+        words = f"Share of the agents of whose gradient there is an estimate, by query. Last, {last}."
         drawing = Drawing("identifiable", words, figure)
     caption = (
-        "The share of the agents that made so many queries whose gradient is determined by what was received; what "
-        "is not determined has no error. A count over all agents, and no estimate with an interval."
+        "The share of the agents that made so many queries of whose gradient there is an estimate at all, however "
+        "bad: what was received determines the gradient but for noise. A count over all agents, without an interval."
+        + " Guesses: noise makes the estimates no better than guessing."
+        * any(name in guesses for name, _, _ in bands)
     )
-    return [Chart("How many of them?", drawing, _key(lines), (caption,))]
+    return [Chart("Of how many is there an estimate?", drawing, _key(lines), (caption,))]
 
 
 def carried_on(end: float, x: Sequence[float], *rows: Sequence[float]) -> list[Sequence[float]]:

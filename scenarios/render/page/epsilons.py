@@ -33,7 +33,7 @@ from scenarios.results.budgets import LossBreakdown, LossPart, OverTime
 from scenarios.results.curves import step
 from scenarios.results.findings import Entry as Algorithm
 from scenarios.results.findings import judged
-from scenarios.results.numbers import MISSING, all_known, at_least, count, exact, known, show, show_epsilon
+from scenarios.results.numbers import MISSING, all_known, at_least, count, exact, known, percent, show, show_epsilon
 from scenarios.results.tree import AuditSummary
 
 _LANES = ("claimed", "exact", "audited")
@@ -408,6 +408,13 @@ P = TypeVar("P", bound=LossPart)
 _SCALES = {"Gaussian": "σ", "Laplace": "b"}
 ROWS = 12
 """Releases and links in a table, the costliest."""
+_COSTS = {
+    "Laplace": "Under Laplace noise the cost of a release is ‖Δ‖₁/b, in nats: it bounds the loss of the "
+    "release, so what it adds to ε.",
+    "Gaussian": "Under Gaussian noise the cost of a release is ‖Δ‖₂²/σ², a pure number: costs add up, and ε follows "
+    "from their sum and δ; it is no ε itself.",
+}
+"""Units of the cost of a release, by the law of its noise."""
 _BARS = 120
 """Activations with a bar each, at most."""
 _CLAIMED: Style = {"color": INK, "linestyle": (0, (7, 3))}
@@ -429,14 +436,14 @@ def loss_charts(one: Finding, name: str) -> list[Chart]:
     if not isinstance(one.entry.audit, AuditResult):
         return []
     drawn = (
-        _over_time(one.entry.over_time, f"{name}-time") if one.entry.over_time else None,
+        _over_time(one.entry.over_time, one.entry.audit, f"{name}-time") if one.entry.over_time else None,
         _bars(one.entry.audit, step(one.entry), f"{name}-bars"),
     )
     return [chart for chart in drawn if chart is not None]
 
 
 # ── ε over time ─────────────────────────────────────────────────────────────────────────────────────────
-def _over_time(time: OverTime, name: str) -> Chart | None:
+def _over_time(time: OverTime, audit: AuditResult, name: str) -> Chart | None:
     """Claimed, exact and audited ε by activation, the region where ε means nothing, and the first violation.
 
     None where no curve has more than a point.
@@ -460,10 +467,25 @@ def _over_time(time: OverTime, name: str) -> Chart | None:
         *_notes(time),
         "The claim by then is the formula of a run that ends there. Each point holds by itself at the audit's "
         "confidence, not all of them together.",
+        *_other_level(time, audit),
     )
     occurs = claimed, exact[0], time.audited.count, time.exceeds
     key = tuple(entry for entry, there in zip(_TIME_KEY, occurs, strict=True) if there)
     return Chart("The three epsilons over time", drawing, key, caption)
+
+
+def _other_level(time: OverTime, audit: AuditResult) -> tuple[str, ...]:
+    """Why the last point of ε audited is not the ε audited of the verdict, where it is not."""
+    end, whole = next(iter(time.audited.epsilon[-1:]), None), audit.epsilon_audited
+    games = (audit.white_box, audit.black_box, audit.classifier)
+    levels = [one.confidence for one in games if one and one.confidence > audit.confidence]
+    if end is None or not levels or math.isclose(end, whole, rel_tol=1e-6):
+        return ()
+    return (
+        f"ε audited ends at {show_epsilon(end)} here and is {at_least(whole)} with the verdict: here a point is one "
+        f"bound at {percent(audit.confidence)}; there several games hold together at that, each by itself at "
+        f"{show(100 * max(levels), 4)}\u202f%, which proves less.",
+    )
 
 
 def _curves(
@@ -555,9 +577,9 @@ def _bars(audit: AuditResult, step: str, name: str) -> Chart | None:
         plot.bar([one.activation for one in covered], mean, width=0.8, color=BLUE, alpha=0.75, linewidth=0)
         up = plot.get_xaxis_transform()
         for at in bare:
-            plot.bar([at], [0.9], width=0.8, color=VERMILLION, alpha=0.75, linewidth=0, transform=up)
-            look: Style = {"ha": "center", "va": "bottom", "color": VERMILLION, "fontsize": 16, "weight": "bold"}
-            plot.text(at, 0.9, "∞", transform=up, **look)
+            plot.bar([at], [1.0], width=0.8, color=VERMILLION, alpha=0.25, linewidth=0, transform=up)  # off the axis
+            look: Style = {"ha": "center", "va": "top", "color": VERMILLION, "fontsize": 16, "weight": "bold"}
+            plot.text(at, 0.99, "∞", transform=up, **look)
         for one in covered:
             least, _, most = one.cost
             if most > least and math.isfinite(most):
@@ -576,6 +598,8 @@ def _bars(audit: AuditResult, step: str, name: str) -> Chart | None:
             words = f"The costliest is {step} {count(most.activation)}, at {show(most.cost[1])} on average."
         drawing = Drawing(name, f"Cost by {step}. {words}", figure)
     caption = f"Cost of all releases of {a_or_an(step)}: mean over transcripts, a line from the least to the most."
+    laws = {one.where.mechanism for one in audit.loss_breakdown.releases if one.where}
+    caption += "".join(f" {words}" for law, words in _COSTS.items() if any(one.endswith(law) for one in laws))
     fields = "∞: a field that no noise protects is first sent there, and the run's ε is ∞ from there on."
     fields += " The other bars are the cost of what has noise." if covered else ""
     return Chart("Where it is spent", drawing, (), (caption, fields) if bare else (caption,))

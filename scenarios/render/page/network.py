@@ -176,7 +176,7 @@ def _rings(entry: AlgorithmResult, agents: int) -> dict[str, object]:
             level, words = None, "it computed no gradient"
             if row is not None:
                 level = round(row.identifiable, 3)
-                words = f"{percent(row.identifiable)} of its gradients could be estimated"
+                words = f"{percent(row.identifiable)} of its gradients have an estimate"
             found["share"].append((level, words))
     if isinstance(entry.images, ImageResult):
         skills = {row.agent: row.skill for row in entry.images.agents if not math.isnan(row.skill)}

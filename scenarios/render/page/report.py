@@ -320,10 +320,16 @@ def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:
         priced = plural(len(costs.views), "view")
         found["prices"] = f"{priced} and all ordered pairs" if costs.pairs else priced
     if (game := entry.membership) and game.refused is None:
-        found["membership"] = f"found {attacked.rate(attacked.headline(game.levels).found)} of the time"
+        rate = attacked.headline(game.levels).found
+        found["membership"] = f"found {attacked.rate(rate)} of the time{_at(game.confidence) * (rate.of > 1)}"
     if (game := entry.property) and game.refused is None:
-        found["property"] = f"right {attacked.rate(game.right)} of the time"
+        found["property"] = f"right {attacked.rate(game.right)} of the time{_at(game.confidence)}"
     return found
+
+
+def _at(confidence: float) -> str:
+    """The confidence of an interval, behind it."""
+    return f" ({numbers.percent(confidence)} interval)"
 
 
 # ── all variants ────────────────────────────────────────────────────────────────────────────────────────

@@ -42,7 +42,7 @@ _SIDES: dict[Side | None, str] = {
 """How two exact epsilons lie to each other where neither is larger."""
 _FINAL, _FINAL_WITHIN = "Final error", "Final error [5\u202f%, 95\u202f%]"
 _ESTIMATED, _ERRORS, _ACTIVATIONS = "Gradients estimated", "Error of these", "Most activations"
-_MESSAGES, _BYTES = "Messages", "Bytes on the air"
+_MESSAGES, _BYTES = "Messages", "Bytes sent"
 FOUND = (_FINAL, _ESTIMATED, _ERRORS)
 """Columns of a brief `run_table` that are no costs."""
 _GUESSED, _MARK = "no better than guessing", " *"
@@ -55,7 +55,7 @@ _MEANINGS = {
     "the error is as large as the gradient.",
     _ACTIVATIONS: "Most activations: of one agent, or its rounds.",
     _MESSAGES: "Messages: one for each receiver.",
-    _BYTES: "Bytes on the air: of all packets, acknowledgements and repeats too.",
+    _BYTES: "Bytes sent: of all packets, acknowledgements and repeats too.",
 }
 """What columns of runs mean, where their heads do not say it."""
 

@@ -34,14 +34,32 @@ _COLUMNS = {
     "epsilon_exact_lower": "ε exact, at least",
     "epsilon_audited": "ε audited, at least",
     "gradient_error": "Error of inferred gradients",
-    "identifiable": "Share of gradients that are identifiable",
+    "learned": "Share of gradients learned",
+    "identifiable": "Share of gradients with an estimate",
     "image_skill": "Skill of rebuilt images",
     "best_skill": "Skill of the best attack on records",
     "packets": "Packets",
-    "bytes": "Bytes on the air",
+    "bytes": "Bytes sent",
     "time": "Virtual seconds",
 }
 """Columns that are drawn, and a share of verdicts."""
+_MEANINGS = {
+    "final_error": "How far from the optimum a run ends: 0 is the optimum, 1 as far from it as zero is.",
+    _REFUTED: "Of the points at which a number is claimed; where it is 1, every claim is false.",
+    "epsilon_claimed": "The promise; a smaller one promises more privacy.",
+    "epsilon_exact_lower": "What the audit's pair of data sets loses at least; smaller is more private.",
+    "epsilon_audited": "What guesses prove; smaller is less proven, which need not be more private.",
+    "gradient_error": "‖estimate − gradient‖ / max(1, ‖gradient‖), median; larger is more private.",
+    "learned": "Those with an estimate that is better than guessing, of all gradients; smaller is more private.",
+    "identifiable": "Those of which there is an estimate at all, of all gradients. Under noise it may be no better "
+    "than guessing.",
+    "image_skill": "1 is the image itself, 0 no better than the prior's guess; smaller is more private.",
+    "best_skill": "1 is the record itself, 0 no better than the prior's guess; smaller is more private.",
+    "packets": "All that were sent, acknowledgements and repeats too.",
+    "bytes": "Of all packets, acknowledgements and repeats too.",
+    "time": "How long the run takes, in the simulation's time.",
+}
+"""What a figure shows, and which way is better."""
 _CERTAIN = 12
 """Significant digits of a number that are no rounding."""
 _NAMED = 3
@@ -130,21 +148,31 @@ def figures(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ())
                 hint = meant(name, columns) or did_you_mean(parts)
                 raise ScenarioError(option, name, f"unknown{hint}", ", ".join(columns))
     varied = table.varied or table.fields[:1]
+    wanted = of or [name for name in there if name in _shown(table)]
     pairs = [tuple(over)] if over else list(combinations(varied, min(2, len(varied))))[:_PAIRS]
     found: list[tuple[str, list[Chart]]] = []
     for k, pair in enumerate(pairs):
-        drawn = [_charts(table, name, pair, f"s{k}-{n}", len(pairs) == 1) for n, name in enumerate(of or there)]
-        words = " and ".join(map(table.word, pair))
-        found.append((words, [one for charts in drawn for one in charts]))
+        charts: list[Chart] = []
+        for n, name in enumerate(wanted):
+            for m, one in enumerate(_charts(table, name, pair, f"s{k}-{n}", len(pairs) == 1)):
+                charts.append(replace(one, caption=(_MEANINGS[name], *one.caption)) if m == 0 else one)
+        found.append((" and ".join(map(table.word, pair)), charts))
     return found
+
+
+def _shown(table: SweptTable) -> list[str]:
+    """Columns of results: without that of all estimates where it is known which of them are better than guessing."""
+    known = any(row.get("learned") is not None for row in table.rows)
+    return [name for name in _COLUMNS if not (known and name == "identifiable")]
 
 
 def constant(table: SweptTable) -> list[str]:
     """Quantities that are the same at every point, of each algorithm."""
     found: list[str] = []
-    for name, words in _COLUMNS.items():
+    for name in _shown(table):
+        words = _COLUMNS[name]
         same = {one: next(iter(values)) for one, values in _each(table, name).items() if len(values) == 1}
-        if same and len(set(same.values())) == 1 and len(same) > 1 and len(same) == len(_each(table, name)):
+        if len(set(same.values())) == 1 and len(same) == len(_algorithms(table)) > 1:
             found.append(f"{words}: {_cell(next(iter(same.values())), name)}")
         elif same:
             found.append(f"{words}: {'; '.join(f'{one} {_cell(value, name)}' for one, value in same.items())}")
@@ -167,9 +195,31 @@ def verdicts(table: SweptTable) -> list[tuple[str, list[tuple[str, str, str]]]]:
 def outcome(table: SweptTable) -> str:
     """What came of the claims: which were shown to be false, and at which points."""
     claims = {str(one): rows for one in _algorithms(table) if (rows := _judged(table, one, claimed=True))}
+    silent = [row for row in table.rows if row.get("verdict") and math.isnan(_number(row, "epsilon_claimed"))]
+    if not claims and not silent:
+        return "Nothing was audited at any point."
+    besides = f" Audited without a claimed number: {_silent(table, silent)}." if silent else ""
+    return f"{_claims(table, claims)}{besides}"
+
+
+def _silent(table: SweptTable, rows: Sequence[Point]) -> str:
+    """The algorithms that were audited without a claimed number, each with its verdicts and at how many points."""
+    found: list[str] = []
+    for one in _algorithms(table):
+        words = Counter(str(row["verdict"]) for row in rows if row.get("algorithm") == one)
+        every = len([row for row in table.rows if row.get("algorithm") == one])
+        each = (
+            f"{word} at {f'every point ({count(every)})' if times == every else plural(times, 'point')}"
+            for word, times in words.most_common()
+        )
+        found += [f"{one}, {', '.join(each)}"] if words else []
+    return "; ".join(found)
+
+
+def _claims(table: SweptTable, claims: Mapping[str, Sequence[Point]]) -> str:
+    """Which claims were shown to be false, and at which points."""
     if not claims:
-        judged = any(row.get("verdict") for row in table.rows)
-        return "No number was claimed at any point." if judged else "Nothing was audited at any point."
+        return "No number was claimed at any point."
     groups: dict[str, list[str]] = {}
     for one, rows in claims.items():
         broken = any(row["verdict"] in BROKEN for row in rows)
@@ -296,7 +346,7 @@ def _tables(table: SweptTable) -> list[tuple[list[str], list[list[str]]]]:
 
     whose = ["algorithm", *(name for name in (*table.fields, *table.seeds) if several(name))]
     judged = ["verdict"] if any(row.get("verdict") for row in table.rows) else []
-    found = [*judged, *(name for name in _COLUMNS if name != _REFUTED and several(name))]
+    found = [*judged, *(name for name in _shown(table) if name != _REFUTED and several(name))]
     room = max(_LEAST_FOUND, _MOST_COLUMNS - len(whose))
     parts = np.array_split(np.array(found, dtype=object), max(1, math.ceil(len(found) / room)))
     shown: list[list[str]] = [[*whose, *part] for part in parts]

@@ -132,8 +132,11 @@
       ways.setAttribute("class", count > LANES ? "dense" : "");
       if (run.hit !== null && from(run.hit) >= first && from(run.hit) <= first + span) {
         const where = x(from(run.hit)), who = run.u === null ? `agent ${run.break.agent}, round` : "activation";
+        const later = run.u === null ? run.m.filter(([p, k]) => k > run.break.activation && p <= from(run.hit) + 1e-9) : [];
+        const [begun, newest] = later[later.length - 1] ?? [0, 0];
+        const late = !newest ? "" : begun < from(run.hit) - 1e-9 ? ` (others are in ${newest})` : ` (${newest} begins at once)`;
         shape("path", { class: "break", d: `M${where} ${top - 4}V${high - 20}` }, lanes);
-        const label = shape("text", { class: "break-text", x: where + 5, y: 12 }, lanes, `${who} ${run.break.activation}: ${run.break.says}`);
+        const label = shape("text", { class: "break-text", x: where + 5, y: 12 }, lanes, `${who} ${run.break.activation}${late}: ${run.break.says}`);
         const whose = lanes.querySelector(".whose"), clear = whose ? whose.getBBox().x + whose.getBBox().width + 10 : 0;
         const begins = Math.max(0, Math.min(Math.max(where + 5, clear), wide - label.getBBox().width)); // the line begins beneath it
         label.setAttribute("x", begins);

@@ -320,7 +320,7 @@ def test_the_terminal_gives_the_worst_beside_a_tiny_median(file):
     gradients = json.loads((file.parent / "out" / "results.json").read_text())["algorithms"][0]["gradients"]
     assert gradients["median"] < 1e-10 < gradients["worst"]
     median, worst = show(gradients["median"]), show(gradients["worst"])
-    assert f"median relative error {median}, the worst {worst} (" in " ".join(done.output.split())
+    assert f"median error {median}, the worst {worst} (" in " ".join(done.output.split())
 
 
 @pytest.mark.slow

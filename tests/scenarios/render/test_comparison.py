@@ -66,7 +66,7 @@ def test_a_column_in_which_no_run_has_anything_is_left_out_with_its_meaning(pair
     bare = {f"algorithms__{k}__{part}": None for k in (0, 1) for part in ("gradients", "audit")}
     subjects = Comparison([changed(run, "one", **bare), changed(run, "two", **bare)]).subjects
     found = several.run_table(subjects, brief=True)
-    assert list(found) == ["Final error", "Most activations", "Messages", "Bytes on the air", "Virtual time, s"]
+    assert list(found) == ["Final error", "Most activations", "Messages", "Bytes sent", "Virtual time, s"]
     assert "Error of these" not in several.run_meanings(found)
     assert [one.head for one in epsilon_columns([one.entry for one in subjects])] == ["ε claimed"]
     text = comparison_page(Comparison([changed(run, "scale-0.1", **bare), changed(run, "scale-0.2", **bare)]))
@@ -76,7 +76,7 @@ def test_a_column_in_which_no_run_has_anything_is_left_out_with_its_meaning(pair
     assert re.sub("(<[^>]*>)+", "|", heads["Verdicts"]) == "|Algorithm|Verdict|ε claimed|δ|"
     assert (
         re.sub("(<[^>]*>)+", "|", heads["Ratios with intervals"])
-        == "|Algorithm|Final relative error|Bytes on the air|Virtual time|"
+        == "|Algorithm|Final relative error|Bytes sent|Virtual time|"
     )
     assert 'noisy · <b class="whole">scale-0.2</b><span>against noisy · <b class="whole">scale-0.1</b>' in text
     full = Comparison([run, changed(run, "other")]).subjects
@@ -590,11 +590,11 @@ def test_the_top_says_how_many_errors_differ_between_splits_and_for_how_many_len
 @pytest.mark.parametrize(
     ("factors", "said"),
     [
-        ((1.02, 1.02), ""), ((1.24, 1.25), "In other bytes on the air are up 24 to 25 %."),
-        ((1.24, 1.0), "In other bytes on the air are up 24 % for 1 of 2 algorithms."),
-        ((0.9, 0.9), "In other bytes on the air are down 10 %."),
-        ((0.9, 1.5), "In other bytes on the air are between 10 % down and 50 % up."),
-        ((1.5, 4.0), "In other bytes on the air are 1.5 to 4 × as before."),
+        ((1.02, 1.02), ""), ((1.24, 1.25), "In other bytes sent are up 24 to 25 %."),
+        ((1.24, 1.0), "In other bytes sent are up 24 % for 1 of 2 algorithms."),
+        ((0.9, 0.9), "In other bytes sent are down 10 %."),
+        ((0.9, 1.5), "In other bytes sent are between 10 % down and 50 % up."),
+        ((1.5, 4.0), "In other bytes sent are 1.5 to 4 × as before."),
     ],
 )  # fmt: skip
 def test_costs_that_differ_are_in_the_finding_and_in_the_tables(pair, tmp_path, factors, said):
@@ -613,11 +613,11 @@ def test_costs_that_differ_are_in_the_finding_and_in_the_tables(pair, tmp_path, 
     assert comparison.costs == [pytest.approx({"bytes": one, "time": 1.0}) for one in factors]
     shown = " ".join(cli("compare", *map(str, folders), "--out", str(tmp_path / "c.html"), ends=0).stdout.split())
     assert "virtual time: the same" in shown
-    assert f"bytes on the air: {factors[1]:g} ×" in shown or factors[1] == 1
+    assert f"bytes sent: {factors[1]:g} ×" in shown or factors[1] == 1
     assert "virtual time, s" in shown
     assert ("2 × means twice" in shown) == (factors != (1.0, 1.0))
     text = (tmp_path / "c.html").read_text()
-    assert f'data-head="Bytes on the air">{"the same" if factors[1] == 1 else f"{factors[1]:g} ×"}<' in text
+    assert f'data-head="Bytes sent">{"the same" if factors[1] == 1 else f"{factors[1]:g} ×"}<' in text
     in_the_open = text.partition('id="curves"')[0]
     assert "How they end, and what they cost" in in_the_open
     assert "How they end" not in text.partition('id="curves"')[2]

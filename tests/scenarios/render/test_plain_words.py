@@ -458,6 +458,23 @@ def test_a_run_without_claim_and_audit_says_once_that_nothing_was_tested():
     assert '<p class="says">' not in text
 
 
+def test_where_nothing_was_audited_the_headline_is_what_an_attack_found(monkeypatch, printed):
+    results = alone(0)
+    results["algorithms"][0] |= {"audit": None, "audit_status": "not requested", "budget": None}
+    found = results["algorithms"][0]["gradients"] | {"worst": 1e-13, "median": 1e-14, "estimated": 40, "queries": 40}
+    results["algorithms"][0] |= {"gradients": found, "images": None}
+    said = "40 of 40 private gradients recovered. No privacy claim was audited."
+    assert f"{said}</h2>" in page(tree(results))
+    assert said in " ".join(printed(tree(results), 80).split())
+    assert '<p class="loot found">' in page(tree(results))
+    results["algorithms"][0]["gradients"] |= {"worst": 30.0, "median": 20.0}
+    assert sentences.headline(sentences.Finding.ranked(tree(results))).startswith("No private gradient is learned.")
+    monkeypatch.setattr(findings, "membership_breaks_claim", lambda entry: True)
+    (one,) = sentences.Finding.ranked(tree(results))
+    assert (one.word, one.mark) == ("refuted by an attack", "bad")
+    assert sentences.headline([one]).startswith("Membership is inferred better than the claim allows: RECAL.")
+
+
 @pytest.mark.parametrize("upper", [1.25, float("inf")])
 def test_the_cause_is_the_reason_without_what_stands_beside_it(upper):
     options: Any = {"epsilon_claimed": 1.0, "delta": 1e-5, "exact_lower": 1.25, "exact_upper": upper}

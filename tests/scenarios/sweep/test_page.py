@@ -75,10 +75,11 @@ def test_how_many_points_a_marker_has_is_said_where_it_is_so():
     several = SweptTable("small", "x", "0", ("scale", "rounds"), found)
     ((_, charts),) = figures(several)
     said = {one.title: one.caption for one in charts}
-    assert said["Final relative error"] == (
+    assert said["Final relative error"][1:] == (
         "Each marker: the median of 3 points; whiskers: from the least to the most.",
     )
-    assert said["ε claimed"] == said["Packets"] == ()
+    assert said["ε claimed"][1:] == said["Packets"][1:] == ()
+    assert said["ε claimed"][0] == "The promise; a smaller one promises more privacy."
     page = sweep_page(several, figures(several))
     assert page.count("Each marker") == 1
     assert "Each marker" in page.partition("<h3>Final relative error</h3>")[2].partition("</figure>")[0]
@@ -410,6 +411,13 @@ def test_a_table_that_is_no_sweeps_is_named(folder, tmp_path, change, said):
     assert f"{tmp_path}/sweep.parquet: {said}" in done.output
 
 
+def test_a_table_of_before_it_was_known_what_is_learned_is_read(folder, tmp_path):
+    (tmp_path / "sweep.json").write_text((folder / "sweep.json").read_text())
+    table = parquet.read_table(folder / "sweep.parquet")
+    parquet.write_table(table.drop_columns(["learned"]), tmp_path / "sweep.parquet")
+    assert "Report:" in report(tmp_path).output
+
+
 def test_over_is_of_a_sweep_alone(tmp_path):
     (tmp_path / "results.json").write_text("{}")
     assert "no sweep's" in report(tmp_path, "--over", "rounds").output.replace("\n", " ")
@@ -479,7 +487,8 @@ def audited(**claims):
 def test_verdicts_stand_in_the_open_and_what_claims_nothing_has_no_claim_refuted():
     page = sweep_page(small := audited(mine=1.0), figures(small))
     text = re.sub(r"\s*<[^>]*>\s*", "|", page.partition('id="verdicts"')[2].partition("<details>")[0])
-    assert "|No claim was shown to be false at any point.|" in text
+    silent = "Audited without a claimed number: bare, unprotected at every point (3)."
+    assert f"|No claim was shown to be false at any point. {silent}|" in text
     assert "|mine|||proven|at 2 of 3 points, where scale is 0 or 2;|vacuous|at 1 of 3 points, where s" in text
     assert "|bare|||unprotected|at every point (3)|" in text
     assert constant(small)[0] == "Claims refuted or unprotected, share: mine 0"
@@ -498,7 +507,7 @@ def test_verdicts_stand_in_the_open_and_what_claims_nothing_has_no_claim_refuted
         (lambda scale, loss: "refuted" if scale + loss > 3 else "proven", 1.0, "6 points"),
         (lambda scale, loss: "refuted", 1.0, "The claim is false at every point (6): mine."),
         (lambda scale, loss: "proven", 1.0, "No claim was shown to be false at any point."),
-        (lambda scale, loss: "unprotected", None, "No number was claimed at any point."),
+        (lambda scale, loss: "unprotected", None, "mine, unprotected at every point (6)."),
         (lambda scale, loss: None, 1.0, "Nothing was audited at any point."),
     ],
 )
@@ -512,7 +521,9 @@ def test_what_came_of_the_claims_and_where_it_turns_is_said_first(verdict, claim
     assert outcome(small).endswith(said if said.endswith(".") else f"of {said}: mine.")
     sound = [row | {"algorithm": "other", "verdict": "proven"} for row in found if row["verdict"] and claimed]
     both = outcome(SweptTable("small", "x", "0", ("scale", "loss"), found + sound))
-    assert both.endswith(" Not shown to be false at any point: other.") == ("6 points" in said or "point (6)" in said)
+    assert both.endswith(" Not shown to be false at any point: other.") == (
+        "6 points" in said or said.startswith("The claim is false")
+    )
 
 
 def test_numbers_that_differ_by_rounding_are_the_same():
@@ -548,3 +559,26 @@ def test_lines_that_hide_one_another_are_named(numbers, said):
     ]
     ((_, (one,)),) = figures(SweptTable("small", "x", "0", ("scale",), found), ["scale"], ["packets"])
     assert [line for line in one.caption if line.startswith("Drawn")] == ([said] if said else [])
+
+
+def test_gradients_learned_are_not_those_with_an_estimate():
+    """Where it is known which estimates are better than guessing, these are drawn in the place of all."""
+    found = [
+        {"scale": k, "point": k, "algorithm": "mine", "identifiable": 0.9 + k / 100, "learned": k / 10}
+        for k in range(3)
+    ]
+    titles = [[one.title for one in figures(SweptTable("s", "", "0", ("scale",), found))[0][1]]]
+    for row in found:
+        row.pop("learned")
+    ((_, charts),) = figures(SweptTable("s", "", "0", ("scale",), found))
+    assert [*titles, [one.title for one in charts]] == [
+        ["Share of gradients learned"], ["Share of gradients with an estimate"]
+    ]  # fmt: skip
+    assert "Under noise it may be no better than guessing." in charts[0].caption[0]
+
+
+def test_what_is_the_same_at_every_point_names_those_it_is_of_where_others_have_no_number():
+    whole = audited(mine=1.0)
+    other = [row | {"algorithm": "other"} for row in whole.rows if row["algorithm"] == "mine"]
+    both = SweptTable("small", "x", "0", ("scale",), [*whole.rows, *other])
+    assert "Claims refuted or unprotected, share: mine 0; other 0" in constant(both)

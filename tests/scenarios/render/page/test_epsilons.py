@@ -62,6 +62,20 @@ def test_the_key_over_time_has_what_is_drawn(exceeds):
     )
 
 
+def test_an_audited_epsilon_at_another_level_than_that_of_the_verdict_is_explained():
+    time = {
+        "unit": "rounds", "vacuous_above": 20, "claimed": {"count": [1, 2], "epsilon": [1.0, 1.0]},
+        "exact": {"count": [1, 2], "estimate": [2.0, 2.0], "lower": [2.0, 2.0]},
+        "audited": {"count": [1, 2], "epsilon": [4.351, 4.351], "ceiling": [4.351, 4.351]},
+    }  # fmt: skip
+    for whole, told in ((4.036, True), (4.351, False)):
+        audit = {"epsilon_audited": whole, "confidence": 0.95, "white_box": {"confidence": 0.98333}}
+        parts = {"name": "one", "over_time": time, "audit": filled(AuditResult, audit)}
+        caption = " ".join(loss_charts(Finding(filled(AlgorithmResult, parts)), "x")[0].caption)
+        assert ("ends at 4.351 here and is ≥ 4.036 with the verdict" in caption) is told
+        assert ("each by itself at 98.33" in caption) is told
+
+
 def over_time(claimed, exact, first=1, **more):
     """The figure of ε claimed from round 1 on, and of ε exact from the `first` on."""
     rounds = list(range(1, len(claimed) + 1))
@@ -222,11 +236,14 @@ def test_bars_have_the_infinity_of_an_unprotected_field(bare, shown, noisy):
 
 @pytest.mark.parametrize("unit", ["rounds", "activations"])
 def test_what_is_counted_has_the_word_of_the_algorithm(unit):
-    costs = {"loss_breakdown": {"activations": [{"activation": k, "cost": [0.1, 0.2, 0.3]} for k in (1, 2)]}}
+    breakdown = {"activations": [{"activation": k, "cost": [0.1, 0.2, 0.3]} for k in (1, 2)]}
+    costs = {"loss_breakdown": breakdown | {"releases": [{"where": {"mechanism": "clipped Gaussian"}}]}}
     parts = {"name": "one", "convergence": {"unit": unit}, "audit": filled(AuditResult, costs)}
     (chart,) = loss_charts(Finding(filled(AlgorithmResult, parts)), "x")
     assert f"{unit} of the audited agent" in chart.drawing.svg
     assert f"Cost of all releases of a{'n' * (unit[0] == 'a')} {unit[:-1]}" in chart.caption[0]
+    assert "‖Δ‖₂²/σ², a pure number" in chart.caption[0]
+    assert "nats" not in chart.caption[0]
 
 
 def spread(*values):

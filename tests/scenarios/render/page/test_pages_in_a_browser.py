@@ -100,6 +100,40 @@ def test_it_fits_a_desk(chromium, pages, kind):
         page.assert_clean()
 
 
+NARROW = """[...document.querySelectorAll('main *')].flatMap(e => {
+  const words = [...e.childNodes].filter(n => n.nodeType === 3 && n.data.trim());
+  if (e.closest('svg, th') || !words.length || !e.checkVisibility()) return [];
+  const range = document.createRange(); range.selectNodeContents(e);
+  const lines = new Set([...range.getClientRects()].map(box => Math.round(box.top))).size;
+  const letters = e.textContent.trim().replace(/\\s+/g, ' ').length;
+  return lines > 3 && letters / lines < 8 ? [e.tagName + ' ' + letters + ' letters in ' + lines + ' lines'] : [];
+})"""
+"""Texts, but heads of rows and columns, of several lines that have a few letters each."""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("kind", [*KINDS, "membership"])
+def test_no_text_is_a_column_of_a_few_letters(chromium, pages, kind, width):
+    path = pages / f"{kind}.html"
+    if kind == "membership":
+        render(
+            tree(sample() | {"algorithms": [one | {"membership": MEMBERSHIP} for one in sample()["algorithms"]]}),
+            path,
+        )
+    with chromium.open(path, width=width) as page:
+        page.evaluate(OPEN_ALL)
+        assert page.evaluate(NARROW) == []
+
+
+RATE = {"rate": 0.5, "low": 0.4, "high": 0.6, "of": 100}
+MEMBERSHIP = {
+    "agent": 0, "adjacency": "replace", "holding": 1, "trials": 100, "roc": {"alarms": [0, 1], "found": [0, 1]},
+    "levels": [{"level": 0.05, "found": RATE, "alarms": RATE, "power": 0.5, "allowed": 0.137}],
+    "auc": {"estimate": 0.5, "low": 0.4, "high": 0.6}, "advantage": {"estimate": 0.0, "low": -0.1, "high": 0.1},
+    "confidence": 0.95, "claim": {"epsilon": 1.0, "delta": 1e-3, "broken": False},
+}  # fmt: skip
+
+
 WIDER = """[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)
   .map(e => e.getAttribute('aria-label') + ' ' + e.scrollWidth + ' in ' + e.clientWidth)"""
 """Tables of which a column is out of sight."""

@@ -99,19 +99,24 @@ def test_every_curve_has_its_interval_and_says_which():
         ("Does it converge?", "median over replicas, band: 5 % to 95 %"),
         ("learn the gradients?", "band: 5 % to 95 % of them"),
         ("How fast is privacy spent?", "band: down to what is proven"),
-        ("How many of them?", "A count over all agents, and no estimate with an interval"),
+        ("Of how many is there an estimate?", "A count over all agents, without an interval"),
     ):
         figure = next(f for f in re.findall(r"<figure>.*?</figure>", text, re.S) if title in f)
         assert told in figure.replace("\u202f%", " %"), title
-        assert "fill-opacity: 0.2" in figure or title == "How many of them?"
+        assert "fill-opacity: 0.2" in figure or title == "Of how many is there an estimate?"
 
 
 @pytest.mark.slow
 def test_a_share_below_one_has_a_figure_and_a_whole_one_has_none():
     results = leaking()
-    assert "How many of them?" in page(tree(results))
+    assert "Of how many is there an estimate?" in page(tree(results))
+    assert "(guesses)" not in page(tree(results))
+    results["algorithms"][0]["gradients"] |= {"median": 30.0, "worst": 40.0, "baseline": 0.5}
+    text = page(tree(results))
+    assert "RECAL (guesses)" in text
+    assert "Guesses: noise makes the estimates no better than guessing." in text
     results["algorithms"][0]["leakage"]["by_query"]["identifiable"] = [1.0] * 3
-    assert "How many of them?" not in page(tree(results))
+    assert "Of how many is there an estimate?" not in page(tree(results))
 
 
 @pytest.mark.slow

@@ -486,6 +486,16 @@ audit: {agent: AGENT, trials: 60, chunk: 60, adjacency: {change: 1.0, norm: l2}}
 
 
 @pytest.mark.browser
+def test_a_break_where_the_next_round_begins_says_so(chromium, tmp_path):
+    lossy = LATE.replace("sigma: 0.5}}", "sigma: 0.5}, loss: 0.2, reliable: true}")
+    run_scenario(parse(lossy.replace("AGENT", "2")), tmp_path)
+    with chromium.open(tmp_path / "report.html", width=1280) as page:
+        page.click("#to-break")
+        text = "[...document.querySelectorAll('.break-text')].map(e => e.textContent)"
+        assert page.evaluate(text) == ["agent 2, round 2 (3 begins at once): no noise protects it"]
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("agent", range(2))
 def test_the_break_names_its_agent_and_round_and_hides_no_number(chromium, tmp_path, width, agent):
