@@ -240,7 +240,7 @@ def _change(what: str, ratios: Sequence[float]) -> str:
     if not news:
         return ""
     low, high = min(news), max(news)
-    verb = "are" if what.endswith("air") else "is"
+    verb = "are" if what.startswith("bytes") else "is"
     of = f" for {len(news)} of {len(ratios)} algorithms" if len(news) < len(ratios) else ""
     if high > _MULTIPLE or low < 1 / _MULTIPLE:
         ends = list(dict.fromkeys((show(low, 2), show(high, 2))))
