@@ -75,7 +75,8 @@ def test_an_error_that_only_came_after_one_is_an_error():
 def test_what_takes_long_to_load_is_named_and_ends_with_a_ctrl_c(before, says, tmp_path):
     (tmp_path / "mine.py").write_text("# a loop\nwhile True: pass\n")
     code = f"""
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background ignores it
 def slow(name, path=None, target=None):
     while name == "netsim.simulation":
         time.sleep(0.01)
@@ -88,7 +89,10 @@ entry.main()
     words = [sys.executable, "-c", code]
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        while says not in (line := process.stderr.readline()):
-            assert line
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 130
+        try:
+            while says not in (line := process.stderr.readline()):
+                assert line
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+        finally:
+            process.kill()
