@@ -57,6 +57,8 @@ class KeptGradients(Result):
     """Relative error of each estimate, median over replicas, in order of time."""
     by_replica: Numbers | None = None
     """Median over estimates in each of the first 1000 replicas."""
+    learned: int | None = None
+    """Queries whose estimate is better than guessing."""
 
 
 class KeptRecords(Result):
