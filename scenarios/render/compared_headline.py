@@ -23,7 +23,7 @@ def compared_headline(comparison: Comparison) -> str:
         filter(
             None,
             (
-                *(_unfinished(comparison, run.label) for run in comparison.runs if run.results.status != "complete"),
+                *(_unfinished(run) for run in comparison.runs if run.results.status != "complete"),
                 _problems(comparison) or ("" if comparison.pairs else "The runs have no algorithm in common."),
                 _the_same(comparison) or _verdicts(comparison),
                 _not_audited(comparison),
@@ -39,8 +39,8 @@ def _findings(subjects: Sequence[Subject]) -> list[Finding]:
     return [Finding(replace(one.entry, name=one.label)) for one in subjects]
 
 
-def _unfinished(comparison: Comparison, label: str) -> str:
-    run = next(run for run in comparison.runs if run.label == label)
+def _unfinished(run: Run) -> str:
+    """That a run is not whole, and how many of its algorithms are not done."""
     names = [one.name for one in run.results.scenario.algorithms]
     if run.slugs is not None:
         names = [entry.name for entry in run.entries]
@@ -53,7 +53,7 @@ def _unfinished(comparison: Comparison, label: str) -> str:
     many = (
         f": {left} of its {plural(len(names), 'algorithm')} {'is' if left == 1 else 'are'} not done" if left else ""
     )
-    return f"{label} is {run.results.status}{many}."
+    return f"{run.label} is {run.results.status}{many}."
 
 
 def _problems(comparison: Comparison) -> str:

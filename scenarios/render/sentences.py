@@ -179,8 +179,7 @@ def attacks_found(ordered: Sequence[Judged]) -> str:
     """What attacks of a run found, in a sentence for each kind; "" where there were none."""
     entries = [one.entry for one in ordered if isinstance(one.entry, AlgorithmResult)]
     several = len(entries) > 1
-    false = [one.name for one in entries if findings.membership_breaks_claim(one)]
-    parts = [f"Membership is inferred better than the claim allows: {'; '.join(false)}."] if false else []
+    parts = _membership(ordered)
     inferred = [(one.name, one.gradients) for one in entries if isinstance(one.gradients, GradientResult)]
     exact = [
         f"{f'{name}, ' * several}{found.estimated:,} of {found.queries:,}"
@@ -206,29 +205,27 @@ def attacks_found(ordered: Sequence[Judged]) -> str:
     if rebuilt:
         counts = "; ".join(rebuilt)
         parts.append(f"Training images rebuilt: {counts}." if several else f"{counts} training images rebuilt.")
-    records = {
-        one.name: {attack.verdict for attack in one.reconstructions.attacks}
-        for one in entries
-        if one.reconstructions is not None
-    }
-    for verdict in (RECOVERED, PARTLY):
-        names = [name for name, some in records.items() if verdict in some]
-        parts += [f"Records {verdict}: {'; '.join(names)}."] if names else []
-        records = {name: some for name, some in records.items() if name not in names}
-    if records and not any(one.startswith("Records") for one in parts):
-        parts.append("No record is recovered.")
-    return " ".join(parts)
+    records: dict[str, list[str]] = {RECOVERED: [], PARTLY: [], "": []}
+    for one in entries:
+        if one.reconstructions is not None:
+            verdicts = {attack.verdict for attack in one.reconstructions.attacks} | {""}
+            records[next(verdict for verdict in records if verdict in verdicts)].append(one.name)
+    known = [f"Records {verdict}: {'; '.join(names)}." for verdict, names in records.items() if verdict and names]
+    return " ".join([*parts, *(known or ["No record is recovered."] * bool(records[""]))])
+
+
+def _membership(ordered: Sequence[Judged]) -> list[str]:
+    """A sentence on the claims that an inference of membership breaks; none where none does."""
+    false = [one.entry.name for one in ordered if findings.membership_breaks_claim(one.entry)]
+    return [f"Membership is inferred better than the claim allows: {'; '.join(false)}."] * bool(false)
 
 
 def apart(ordered: Sequence[Judged]) -> list[str]:
     """Sentences of a headline that are of no verdict on a claim: outside its threat model, and of membership."""
     acted = [one for one in ordered if findings.verdict(one.entry) and one.entry.outside_model is not None]
     beyond = tally([one.word for one in acted])
-    false = [one.entry.name for one in ordered if findings.membership_breaks_claim(one.entry)]
-    return [
-        *[f"Outside the papers' threat model, with an active adversary on the links: {beyond}."] * bool(acted),
-        *[f"Membership is inferred better than the claim allows: {', '.join(false)}."] * bool(false),
-    ]
+    outside = f"Outside the papers' threat model, with an active adversary on the links: {beyond}."
+    return [*[outside] * bool(acted), *_membership(ordered)]
 
 
 def terms(ordered: Sequence[Judged]) -> str:

@@ -147,30 +147,26 @@ class _Search:
         found: Pair = pair
         tried = [one for one in _unlike(looked) if self._is_bounded(one)]
         for among in tried:
-            cost, both = among.best[1], self._allowed_worlds(among)
-            if both and among.agent == found.agent:
+            cost, moved = among.best[1], self._moved(among)
+            if moved is not None and among.agent == found.agent:
                 found = among.known_of(found)
-            if both and cost > most * (1 + SAME):
-                found, most = self._moved(among), cost
+            if moved is not None and cost > most * (1 + SAME):
+                found, most = moved, cost
         claimed = self.claim.epsilon
         if claimed is None or self.claim.delta > 0 or exceeds(most, claimed):
             return found
         for among in tried:
             for samples in other_numbers.unlike(self.kinds(among.agent).simulations, among.samples, among.agent):
                 there = replace(among, samples=samples)
-                if exceeds(there.best[1], claimed) and self._allowed_worlds(there):  # it is refuted, or doubted
-                    return self._moved(there)
+                if exceeds(there.best[1], claimed) and (moved := self._moved(there)) is not None:
+                    return moved  # it is refuted, or doubted
         return found
 
-    def _allowed_worlds(self, among: "_Among") -> tuple[Tilted, Tilted] | None:
-        """Both worlds of what costs most of an agent; None where the claim does not allow them."""
-        both = among.worlds(among.best[0])
-        allowed = all(allows(self.subject, self.claim, self.activations, among.agent, one) for one in both)
-        return both if allowed else None
-
-    def _moved(self, among: "_Among") -> Pair:
-        """What costs most of an agent, as a pair."""
+    def _moved(self, among: "_Among") -> Pair | None:
+        """What costs most of an agent, as a pair; None where the claim does not allow its worlds."""
         place, both = among.best[0], among.worlds(among.best[0])
+        if not all(allows(self.subject, self.claim, self.activations, among.agent, one) for one in both):
+            return None
         words = _BEYOND if self.change is None else f"as far, about {among.about(place)}"
         words = f"the gradient of {among.whose(place)}, {words}"
         found = replace(self.pair, agent=among.agent, hypotheses=both, description=words)

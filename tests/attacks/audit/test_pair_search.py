@@ -129,8 +129,8 @@ def test_it_says_all_that_it_tried_and_tries_nothing_twice():
     assert found.winner.epsilon == pytest.approx(max(family.epsilon for family in found.families), rel=1e-9)
     assert f"the costliest of {found.tried} that were tried" in found.sentence
     again, _ = searched(algorithm, 0.0, budget=70, transcripts=4)
-    told = [[(one.name, one.tried, one.best, one.epsilon) for one in run.families] for run in (found, again)]
-    assert told[0] == told[1]
+    families = [[(one.name, one.tried, one.best, one.epsilon) for one in run.families] for run in (found, again)]
+    assert families[0] == families[1]
     assert again.winner.candidate.key == found.winner.candidate.key
 
 

@@ -68,12 +68,12 @@ def test_an_audited_epsilon_at_another_level_than_that_of_the_verdict_is_explain
         "exact": {"count": [1, 2], "estimate": [2.0, 2.0], "lower": [2.0, 2.0]},
         "audited": {"count": [1, 2], "epsilon": [4.351, 4.351], "ceiling": [4.351, 4.351]},
     }  # fmt: skip
-    for whole, told in ((4.036, True), (4.351, False)):
+    for whole, said in ((4.036, True), (4.351, False)):
         audit = {"epsilon_audited": whole, "confidence": 0.95, "white_box": {"confidence": 0.98333}}
         parts = {"name": "one", "over_time": time, "audit": filled(AuditResult, audit)}
         caption = " ".join(loss_charts(Finding(filled(AlgorithmResult, parts)), "x")[0].caption)
-        assert ("ends at 4.351 here and is ≥ 4.036 with the verdict" in caption) is told
-        assert ("each by itself at 98.33" in caption) is told
+        assert ("ends at 4.351 here and is ≥ 4.036 with the verdict" in caption) is said
+        assert ("each by itself at 98.33" in caption) is said
 
 
 def over_time(claimed, exact, first=1, **more):
