@@ -10,7 +10,7 @@ from attacks.audit.verdict import BROKEN, measured
 from attacks.reconstruction.verdict import PARTLY, RECOVERED
 from netsim.claims import UNCLAIMED
 from scenarios.results import attacked, findings
-from scenarios.results.attacks import GradientResult, ImageResult
+from scenarios.results.attacks import GradientResult, GradientScores, ImageResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused
 from scenarios.results.budgets import OverTime
@@ -590,7 +590,7 @@ def views(found: Views | None, by_exact_loss: bool = False) -> list[str]:
 
 
 # ── attacks ─────────────────────────────────────────────────────────────────────────────────────────────
-def gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
+def gradients(found: GradientScores | Refused | None, who: str) -> list[str]:
     """The gradients inferred by `who` (`findings.listener`), and how well; or why there was no attack."""
     if found is None:
         return []

@@ -15,6 +15,7 @@ from scenarios.render.sentences import (
     Finding,
     about,
     games,
+    gradients,
     headline,
     missing,
     ran,
@@ -289,7 +290,7 @@ def print_recorded_attack(reports: Sequence[AttackReport]) -> None:
         print_place(f"  {plural(one.rows or 0, 'row')} captured ({several}):", one.transcript)
         if one.gradients is not None:
             line(f"  {_gradients(one.gradients)}")
-            if one.gradients.estimates is not None and one.gradients.estimated and not one.gradients.refused:
+            if one.gradients.estimates is not None and one.gradients.estimated:
                 print_place("  Estimates:", one.gradients.estimates)
         if one.truth is not None:
             why = one.truth.why_not
@@ -312,15 +313,13 @@ def print_recorded_attack(reports: Sequence[AttackReport]) -> None:
 def _gradients(found: KeptGradients) -> str:
     if found.refused:
         return f"No gradient was inferred: {found.refused}"
-    if found.queries is None:
+    if found.scores is None:
         if not found.estimated:
             return "No gradient is estimated: the messages captured are too few to tell one of any agent."
-        silent = (found.inferred or ()).count(0)
+        silent = found.inferred.count(0)
         of = f", of {plural(silent, 'agent')} none" if silent else ""
         return f"{plural(found.estimated, 'gradient')} estimated, {found.exact:,} of them exactly{of}."
-    error = f"relative error: median {show(found.median)}, worst {show(found.worst)}"
-    public = f"({show(found.baseline)} for who knows only the public quadratic term)"
-    return f"{found.estimated:,} of {found.queries:,} private gradients estimated; {error} {public}."
+    return " ".join(gradients(found.scores, "eavesdropper"))
 
 
 def _print_records(found: KeptRecords) -> None:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeVar
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.reconstruction.attack import Case, Reconstruction
 from attacks.reconstruction.verdict import CLOSE, DEFENDED, RECOVERED, WIDE
-from scenarios.results.attacks import AtLevel, Bounded, Original, RecordAttack
+from scenarios.results.attacks import AtLevel, Bounded, GradientScores, Original, RecordAttack
 from scenarios.results.base import Counts, LeftOut, Numbers, Rate, Result
 from scenarios.results.numbers import fixed, percent, show
 from scenarios.results.traffic import Traffic
@@ -27,7 +27,7 @@ class TruthStatus(Result):
 
 
 class KeptGradients(Result):
-    """Gradients inferred from a transcript; scores are null without the truth."""
+    """Gradients inferred from a transcript."""
 
     refused: str | None
     """Why nothing could be inferred; else null."""
@@ -35,30 +35,17 @@ class KeptGradients(Result):
     """File of the estimates."""
     attack: str | None = None
     """Dotted name of the inversion."""
-    estimated: int | None = None
-    """Queries with an estimate."""
-    inferred: Counts | None = None
-    """Those of each agent."""
+    inferred: Counts = ()
+    """Queries of each agent with an estimate."""
     exact: int | None = None
     """Estimates without noise."""
-    queries: int | None = None
-    """Gradient queries of all agents."""
-    but_each_last: bool = False
-    """Whether the queries without an estimate are the last of each agent, and no others."""
-    hidden: Counts | None = None
-    """Queries of each agent that are not identifiable."""
-    worst: float | None = None
-    """Largest relative error."""
-    median: float | None = None
-    """Median relative error."""
-    baseline: float | None = None
-    """Median error of an attacker that knows the public quadratic term alone."""
-    curve: Numbers | None = None
-    """Relative error of each estimate, median over replicas, in order of time."""
-    by_replica: Numbers | None = None
-    """Median over estimates in each of the first 1000 replicas."""
-    learned: int | None = None
-    """Queries whose estimate is better than guessing."""
+    scores: GradientScores | None = None
+    """As in results.json; null without the truth."""
+
+    @property
+    def estimated(self) -> int:
+        """Queries with an estimate."""
+        return sum(self.inferred)
 
 
 class KeptRecords(Result):

@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import zip_longest
 from operator import attrgetter
@@ -209,17 +209,15 @@ class _Recording:
         write_estimates(path, found, truth)
         self.progress.advance(1)
         agents = Counter(one.agent for one in found)
-        kept = KeptGradients(
+        scores = None if truth is None else gradient_scores(score_gradients(found, truth, self.view.inside))
+        return KeptGradients(
             refused=None,
             attack=f"{inversion.__module__}.{inversion.__name__}",
             estimates=str(path),
-            estimated=len(found),
             inferred=tuple(agents[i] for i in range(self.simulation.topology.agents)),
             exact=sum(one.stddev == 0 for one in found),
+            scores=scores,
         )
-        if truth is None:
-            return kept
-        return replace(kept, **asdict(gradient_scores(score_gradients(found, truth, self.view.inside))))
 
     def loss(self) -> KeptLoss:
         """The exact loss at the door of the agent that the scenario audits, of its declared pair of worlds. Where no

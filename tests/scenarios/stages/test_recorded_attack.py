@@ -54,8 +54,8 @@ def attacked(*asked):
 def test_it_finds_what_the_run_found_and_the_truth_is_made_again(folder):
     for report, entry in zip(attacked(folder), found_by_run(folder), strict=True):
         assert report["truth"]["remade"]
-        for name in ("estimated", "queries", "worst", "median", "baseline", "inferred", "attack"):
-            assert report["gradients"][name] == entry["gradients"][name]
+        assert report["gradients"]["attack"] == entry["gradients"].pop("attack")
+        assert report["gradients"]["scores"] == entry["gradients"]
         ours, theirs = report["reconstructions"]["attacks"][0], entry["reconstructions"]["attacks"][0]
         for name in ("verdict", "verdicts", "skill", "mse", "success"):
             assert ours[name] == theirs[name]
@@ -65,8 +65,8 @@ def test_estimates_open_in_pandas_with_the_documented_columns(folder):
     (report, _) = attacked(folder)
     frame = pd.read_parquet(report["gradients"]["estimates"])
     assert list(frame.columns) == list(GRADIENT_COLUMNS)
-    assert len(frame) == report["gradients"]["estimated"] * 1
-    assert frame["error"].max() == report["gradients"]["worst"]
+    assert len(frame) == sum(report["gradients"]["inferred"])
+    assert frame["error"].max() == report["gradients"]["scores"]["worst"]
     assert len(frame["gradient"][0]) == 64
     records = pd.read_parquet(report["reconstructions"]["records"])
     assert list(records.columns) == list(RECORD_COLUMNS)
@@ -78,7 +78,7 @@ def test_estimates_open_in_pandas_with_the_documented_columns(folder):
 def test_without_the_truth_there_are_the_same_estimates_and_no_scores(folder, tmp_path):
     (scored, _), (report, _) = attacked(folder), attacked(folder, "--no-score", "--out", tmp_path)
     assert report["truth"] == {"remade": False, "seconds": None, "why_not": "not asked for"}
-    assert report["gradients"]["worst"] is None
+    assert report["gradients"]["scores"] is None
     one, two = (pd.read_parquet(each["gradients"]["estimates"]) for each in (scored, report))
     assert two["error"].isna().all()
     assert np.array_equal(np.stack(one["gradient"]), np.stack(two["gradient"]))
@@ -107,17 +107,17 @@ def test_a_transcript_alone_needs_its_scenario_and_is_scored_where_the_seed_make
     file, scenario = folder / "transcript-plain.parquet", folder.parent / "small.yaml"
     asked = [file, "--scenario", scenario, "--out", tmp_path, "--algorithm"]
     (report,) = attacked(*asked, "plain")
-    assert (report["gradients"]["estimated"], report["truth"]["remade"]) == (40, False)
+    assert (sum(report["gradients"]["inferred"]), report["truth"]["remade"]) == (40, False)
     (report,) = attacked(*asked, "plain", "--score")
     assert report["truth"]["remade"]
-    assert report["gradients"]["worst"] < 1e-9
+    assert report["gradients"]["scores"]["worst"] < 1e-9
     cli("attack", *map(str, asked), "told", ends=2, stderr="'u_noisy' and 'x', the file has 'u' and 'x'")
     cli("attack", file, ends=2, stderr="--scenario")
     asked = [file, "--scenario", scenario, "-o", "seed=6", "--score", "--out", tmp_path, "--algorithm", "plain"]
     (report,) = attacked(*asked)
     assert not report["truth"]["remade"]
     assert "the seed makes another transcript here" in report["truth"]["why_not"]
-    assert report["gradients"]["worst"] is None
+    assert report["gradients"]["scores"] is None
     (report,) = attacked(
         file, "--scenario", scenario, "--out", tmp_path, "--algorithm", "plain", "--attack", "row_space"
     )
@@ -129,7 +129,7 @@ def test_an_insider_knows_its_own_state_with_the_truth_and_its_door_without(tmp_
     entry = found_by_run(tmp_path / "run")[0]
     scored, unscored = attacked(tmp_path / "run")[0], attacked(tmp_path / "run", "--no-score")[0]
     assert scored["gradients"]["inferred"] == entry["gradients"]["inferred"]
-    assert scored["gradients"]["worst"] == entry["gradients"]["worst"]
+    assert scored["gradients"]["scores"]["worst"] == entry["gradients"]["worst"]
     assert unscored["gradients"]["refused"] is None
 
 
