@@ -525,7 +525,8 @@ class _Audit:
                 uncovered=None if unprotected is None else str(unprotected),
                 audited=game if one_toss else None,
                 anytime=anytime if one_toss and self.stop else None,
-                not_judged=_not_judged(
+                not_judged=self.pair.seen_less
+                or _not_judged(
                     judged,
                     self.claim.epsilon,
                     self.claim.delta == 0,

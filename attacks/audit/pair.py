@@ -69,7 +69,8 @@ class Pair:
     the claim on this pair; None: nothing is known that does. `any_change`: the claim is held to any data, for it is
     of any change and the code bounds what it makes of one. `of_all_records`: of all records of the agent none costs
     more than the one that differs, where all histories of its private coins were counted. `over_all_tosses`: pairs
-    were ranked by what they cost who does not know these coins.
+    were ranked by what they cost who does not know these coins. `seen_less` says that the claim is of more
+    activations than any agent that was looked at had; None: it is not.
     """
 
     agent: int
@@ -80,6 +81,7 @@ class Pair:
     any_change: bool = False
     of_all_records: bool = False
     over_all_tosses: bool = False
+    seen_less: str | None = None
 
 
 _T = TypeVar("_T")

@@ -103,7 +103,9 @@ def bound_at_door(
     found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), most))
     worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
     if worst == _NOTHING:
-        raise AttackError("nothing has noise")
+        if any(row.sender == agent for one in ones for row in one.view.transcript.at_node(agent)):
+            raise AttackError("nothing has noise")
+        return Bound(0.0, (f"agent {agent} sends nothing in this run",))
     return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))), histories=len(found))
 
 

@@ -13,9 +13,9 @@ from attacks.replay.coins import HISTORIES
 from netsim.claims import BY_HAND, SYMBOLS, UNCLAIMED, Norm
 from scenarios.render.sentences import ELSEWHERE, elsewhere, exceeded, word
 from scenarios.results import findings
-from scenarios.results.audit import AuditRefused, AuditResult, change_option
+from scenarios.results.audit import BOTH_MOVED, AuditRefused, AuditResult, change_option
 from scenarios.results.findings import Entry
-from scenarios.results.numbers import at_least, exact, show, show_epsilon
+from scenarios.results.numbers import at_least, exact, plural, show, show_epsilon
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.results.views import ViewPrices
 from scenarios.schema.algorithms import MONITOR_DELTA
@@ -108,8 +108,26 @@ def pair(audit: AuditResult) -> list[tuple[str, str]]:
         used += " at the points where the run asked for gradients"
     return [
         ("data sets", f"{findings.capitalized(described)}."),
-        ("allowed", f"{findings.capitalized(audit.allowed)}{used}."),
+        ("allowed", f"{findings.capitalized(audit.allowed)}{used}.{_beyond_records(audit)}"),
     ]
+
+
+def _beyond_records(audit: AuditResult) -> str:
+    """Why a pair that moves a gradient by a constant speaks of a claim that is stated for records, and what records
+    cost; "" of any other pair."""
+    search, stated = audit.search, audit.claim.stated_adjacency
+    if search is None or stated is None or search.winner.family != BOTH_MOVED:
+        return ""
+    why = (
+        f" The claim is stated for {stated}; its formula asks no more of it than how far a gradient moves, so it "
+        "promises as much of every change of that size."
+    )
+    records = [one for one in search.families if one.name != BOTH_MOVED]
+    if not records:
+        return why
+    dearest, tried = max(records, key=lambda one: one.epsilon), sum(one.candidates for one in records)
+    most = f"none of {plural(tried, 'pair')} that were tried costs more than {show_epsilon(dearest.epsilon)}"
+    return f"{why} Of other data themselves {most}, by estimate."
 
 
 def why(results: Results, entry: AlgorithmResult) -> str:
@@ -251,7 +269,7 @@ def _protect(audit: AuditResult) -> str:
     if fields and fields[0].cause == "other message":
         return _always(audit)
     names = list(dict.fromkeys(f"'{one.name}'" for one in fields if one.name and one.granted == fields[0].granted))
-    field = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:]))) or "that message"
+    field = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:]))) or "the message that the verdict names"
     if any(one.cause == "too little noise" for one in fields if not one.granted):
         return (
             f"Give every number of {field} noise of its own: noise that other messages have too, that cancels, or "

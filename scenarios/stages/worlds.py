@@ -211,17 +211,27 @@ def as_audited(claim: Claim, pair: Pair) -> Claim:
     return claim
 
 
+def activations_of(simulation: Simulation) -> tuple[int, ...] | None:
+    """How often each agent is active on a walk; None where there are rounds, alike for all."""
+    if not simulation.algorithm.stopping().walks:
+        return None
+    return replace(simulation, replicas=1, recording=Recording(measure=False, private="nothing")).run().activations
+
+
 def agents_of(simulation: Simulation, chosen: int | None) -> list[int]:
     """Agents that an audit is about: the chosen one; or all where they are few, for code may treat an agent by its
-    number; of more one of each kind by its mixing weights, then others. The fewer records, the sooner: a mean
-    moves most where they are few. Who has the most is one of the others."""
+    number; of more one of each kind by its mixing weights, then others. On a walk who is active most often comes
+    first; else the fewer records, the sooner: a mean moves most where they are few. Who has the most is one of the
+    others."""
     topology, records = simulation.topology, simulation.problem.records
     if chosen is not None:
         return [chosen]
     lasting = [i for i in range(topology.agents) if i not in simulation.timing.forgetful]
+    times = activations_of(simulation)
+    if times is not None or len(lasting) > AGENTS:
+        lasting.sort(key=lambda i: (0 if times is None else -times[i], records[i]))
     if len(lasting) <= AGENTS:
         return lasting
-    lasting.sort(key=records.__getitem__)
     kinds: dict[bytes, int] = {}
     for i in lasting:
         kinds.setdefault(np.sort(np.round(topology.row(i), 12)).tobytes(), i)

@@ -48,6 +48,7 @@ from scenarios.build.problem import AnyLogistic, curvature_of
 from scenarios.build.search_spaces import Data, Moved, Records, Spaces
 from scenarios.results.audit import BOTH_MOVED, PairSearch, change_option
 from scenarios.results.base import taken
+from scenarios.results.numbers import plural
 from scenarios.schema.scenario import GradientChange
 from scenarios.stages import other_numbers
 from scenarios.stages.coin_kinds import SEEN, CoinKinds
@@ -66,7 +67,7 @@ from scenarios.stages.drawn_pairs import (
     plain,
     steepest,
 )
-from scenarios.stages.worlds import AGENTS, agents_of, for_listener, holding, worlds
+from scenarios.stages.worlds import AGENTS, activations_of, agents_of, for_listener, holding, worlds
 
 FAR = 1e6
 """A change beyond every bound that data of this size would be clipped to: so many times the largest gradient seen."""
@@ -110,7 +111,8 @@ def pair_for(
     spec, pair = experiment.scenario.audit, experiment.pair
     assert spec is not None
     assert pair is not None
-    claim = for_listener(claim, spec)
+    claim, looked_at = for_listener(claim, spec), agents_of(subject.simulation, spec.agent)
+    pair = replace(pair, seen_less=_seen_less(subject.simulation, looked_at if spec.search else [pair.agent]))
     if spec.search is None:
         sample = worlds(subject.simulation, pair.agent, cast("Objective", pair.hypotheses[1]), TRANSCRIPTS)
         points = observed(sample(0, FIRST_CHUNK), pair.agent, pair.hypotheses[0])
@@ -119,7 +121,6 @@ def pair_for(
         of_any = of_any and bounds_releases([subject.simulation], pair.agent, record)
         pair = replace(pair, change_used=_used(subject, claim, pair, points), any_change=of_any)
         return replace(pair, doubt=other_numbers.doubt(subject.simulation, pair, claim)), None
-    looked_at = agents_of(subject.simulation, spec.agent)
     kinds = CoinKinds.of_each(subject.simulation, looked_at)
     networks = {k: one.unlike for k, one in kinds.items()}
     tried = sum(budget for *_, budget in _wanted(networks, spec.search.candidates))
@@ -143,7 +144,8 @@ def pair_for(
     if unbounded:
         description += _UNBOUNDED
     of_any = best.saturated is not None
-    chosen = Pair(best.agent, (best.true, winner.candidate.hypothesis), description, any_change=of_any)
+    hypotheses = best.true, winner.candidate.hypothesis
+    chosen = Pair(best.agent, hypotheses, description, any_change=of_any, seen_less=pair.seen_less)
     shown = taken(PairSearch.WorstPair, winner.candidate, epsilon=winner.epsilon, any_change=of_any)
     used = _used(subject, claim, chosen, best.points) if best.saturated is None else best.saturated
     sentence = together.sentence
@@ -173,6 +175,20 @@ def pair_for(
         families=tuple(taken(PairSearch.PairFamily, one, candidates=one.tried) for one in together.families),
         seed=experiment.scenario.seed,
         unbounded=unbounded,
+    )
+
+
+def _seen_less(simulation: Simulation, looked_at: Sequence[int]) -> str | None:
+    """`Pair.seen_less` of a walk on which another agent is active more often than each of those looked at."""
+    if (times := activations_of(simulation)) is None:
+        return None
+    most, busiest = max(looked_at, key=times.__getitem__), int(np.argmax(times))
+    if times[most] == times[busiest]:
+        return None
+    which = f"agent {most} was active {plural(times[most], 'time')} in this run"
+    return (
+        f"{which}, and the claim is of {times[busiest]}, as often as agent {busiest} was "
+        f"(-o audit.agent={busiest} audits that one)"
     )
 
 

@@ -523,6 +523,9 @@ class ExactLoss:
         """
         other, ends = self.over_tosses(parts, delta), self.epsilon
         uncovered = self.uncovered if self.unprotected or other.uncovered is None else other.uncovered
+        if uncovered is not None and self.uncovered is None:  # no message of those that were counted
+            few = f"in {round(other.leaks * len(parts))} of {len(parts)} runs with private coins of their own"
+            uncovered = replace(uncovered, sentence=f"{few} {uncovered.sentence}")
         lower = max(ends.lower, other.epsilon.lower)
         upper = math.inf if other.leaks and not other.unprotected else max(ends.upper, lower)
         growth = self.growth or other.growth
