@@ -23,6 +23,8 @@ seen. A half cannot be asked for: near the start, where a logistic loss weighs r
 LEAST_SHARE = 0.1
 """Share of the claim below which a proven lower bound says too little: with a tenth of the noise that is claimed the
 audit would have ended alike."""
+WIDE = 2.0
+"""Upper end of a sampled ε over its lower one from which on it could hardly have shown a claim in between false."""
 REACHED = 0.9
 """Share of the estimate from which on a lower bound has followed it, so that nothing kept it below the claim."""
 VACUOUS_ABOVE = 20.0
@@ -111,9 +113,10 @@ def judge(
     4. the claim above `vacuous_above`: **vacuous**, it allows odds of e^20 to 1 and no game can test it;
     5. `not_judged` names something that could not be looked at: **underpowered**;
     6. `bound`, of all pairs of the adjacency, is not above the claim but for `ROUNDING`: **proven**;
-    7. `exact_estimate` is above the claim, which is not proven; or, at δ > 0, `exact_lower` to `exact_upper` is not a
-       finite interval, its lower end is below `REACHED` of the estimate, and no game's ceiling reaches the claim:
-       **underpowered**. At δ = 0 any transcript could have refuted it: the exact loss has no ceiling;
+    7. `exact_estimate` is above the claim, which is not proven; or, at δ > 0, `exact_lower` to `exact_upper` reaches
+       above the claim and is wider than a factor of `WIDE`, its lower end is below `REACHED` of the estimate, and no
+       game's ceiling reaches the claim: **underpowered**. At δ = 0 any transcript could have refuted it: the exact
+       loss has no ceiling;
     8. the `bound` is above the claim, and it is not known why it would be `loose`: what it allows no pair may lose,
        but none is known not to; the pair's `doubt`, its `change_used` (`attacks.audit.pair.Pair`;
        None: not known) below `LEAST_CHANGE`, or the proven share of the claim below `LEAST_SHARE`: **underpowered**;
@@ -143,7 +146,9 @@ def judge(
     refuted = above or above_by_time
     unheld = epsilon_claimed is not None and bound is not None and bound.epsilon > epsilon_claimed * (1 + ROUNDING)
     above_bound = bound if unheld and not refuted else None
-    enclosed_by_pair = exact_upper is not None and math.isfinite(exact_upper)
+    narrow = exact_lower is not None and exact_upper is not None and exact_upper <= WIDE * exact_lower
+    within = epsilon_claimed is not None and exact_upper is not None and not exceeds(exact_upper, epsilon_claimed)
+    enclosed_by_pair = exact_upper is not None and math.isfinite(exact_upper) and (narrow or within)
     if above_bound is not None:
         bound = None
         enclosed_by_pair = enclosed_by_pair and exact_upper is not None and exact_upper < above_bound.epsilon
