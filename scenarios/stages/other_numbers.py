@@ -193,18 +193,14 @@ def extremes(simulation: Simulation, agent: int) -> list[Sample]:
     return found
 
 
-def unlike(
-    simulations: Sequence[Simulation], own: Sequence[Sample], agent: int, delta: float
-) -> list[tuple[Sample, ...]]:
+def unlike(simulations: Sequence[Simulation], own: Sequence[Sample], agent: int) -> list[tuple[Sample, ...]]:
     """Transcripts where agents release other numbers, one of each of these networks: of each way in which the agent
     then mixes what is private with what it has seen, other than in its `own` transcripts, one; those first that move
-    its releases farthest. Any numbers at δ = 0, else those that noise makes by itself. None where the code fails."""
+    its releases farthest. None where the code fails."""
     with suppress(Exception), np.errstate(all="ignore"):
         noise = Anywhere(SIZES[1])
         each = [
-            worlds(one if delta > 0 else elsewhere(one, noise), agent, one.problem.objectives[agent], COPIES)(
-                0, FIRST_CHUNK
-            )
+            worlds(elsewhere(one, noise), agent, one.problem.objectives[agent], COPIES)(0, FIRST_CHUNK)
             for one in simulations
         ]
         if noise.own:

@@ -153,11 +153,10 @@ class _Search:
             if moved is not None and cost > most * (1 + SAME):
                 found, most = moved, cost
         claimed = self.claim.epsilon
-        if claimed is None or exceeds(most, claimed):
+        if claimed is None or self.claim.delta > 0 or exceeds(most, claimed):
             return found
         for among in tried:
-            simulations, own = self.kinds(among.agent).simulations, among.samples
-            for samples in other_numbers.unlike(simulations, own, among.agent, self.claim.delta):
+            for samples in other_numbers.unlike(self.kinds(among.agent).simulations, among.samples, among.agent):
                 there = replace(among, samples=samples)
                 if exceeds(there.best[1], claimed) and (moved := self._moved(there)) is not None:
                     return moved  # it is refuted, or doubted
