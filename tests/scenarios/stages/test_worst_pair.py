@@ -19,7 +19,9 @@ from netsim.problems import LeastSquares, LogisticLoss, Problem, Tilted
 from netsim.simulation import Simulation
 from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
+from scenarios.results.folder import read_results
 from scenarios.schema import Scenario
+from scenarios.schema.load import parse
 from scenarios.stages import worst_pair
 from scenarios.stages.drawn_pairs import Rows, bounds_releases, plain
 from scenarios.stages.runner import run_scenario
@@ -453,3 +455,35 @@ def test_true_and_tight_claims_are_not_refuted(tmp_path):
     """At δ = 0 no loss can be above a true ε; the games may err, with probability 5 % together: of 20 audits more
     than 6 with probability 3e-5 at most."""
     assert refuted(range(20), tmp_path) <= 6
+
+
+WALK = """
+name: walk
+problem: {kind: logistic, data: {name: digits, classes: [0, 1], norm_bound: 4.0}, ridge: 1.0}
+topology: {kind: ring, agents: 8}
+algorithms: [{kind: dp_recal, name: walk, reading: fresh_noise, per_agent: 12, ratio: 1.02,
+  noise: {epsilon: 1.0, delta: 1e-3}}]
+adversary: {links: all}
+links: {loss: 0.1, delay: {kind: uniform, low: 0.01, high: 0.03}, bandwidth: 1e6, reliable: true}
+audit: {adjacency: record, trials: 200, chunk: 200}
+"""
+
+
+@pytest.mark.parametrize(
+    ("seed", "reading", "agent", "verdict", "says"),
+    [
+        pytest.param(8, "fresh_noise", None, "refuted", "ε is at least 1.4", id="who is most often active first"),
+        pytest.param(8, "fresh_noise", 3, "underpowered", "agent 3 was active 1 time", id="once of twelve times"),
+        pytest.param(8, "sent_state", 3, "underpowered", "-o audit.agent=6", id="though a bound holds there"),
+        pytest.param(8, "as_deployable", 3, "unprotected", "with private coins of their own", id="in other runs"),
+        pytest.param(7, "sent_state", None, "proven", "at most 0.2711", id="agents that send nothing cost nothing"),
+    ],
+)
+def test_a_claim_about_a_walk_is_of_who_is_active_most_often(tmp_path, seed, reading, agent, verdict, says):
+    """At seed 8 agent 3 is active once, agent 6 twelve times; at seed 7 agent 6 never."""
+    text = WALK.replace("fresh_noise", reading).replace("audit: {", f"audit: {{agent: {json.dumps(agent)}, ")
+    scenario = parse(text + f"seed: {seed}\n")
+    run_scenario(scenario, tmp_path / "out", page=False)
+    audit = read_results(tmp_path / "out").algorithms[0].audit
+    assert audit.verdict == verdict
+    assert says in audit.reason
