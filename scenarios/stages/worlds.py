@@ -212,17 +212,15 @@ def as_audited(claim: Claim, pair: Pair) -> Claim:
 
 
 def activations_of(simulation: Simulation) -> tuple[int, ...] | None:
-    """How often each agent is active on a walk; None where there are rounds, alike for all."""
-    if not simulation.algorithm.stopping().walks:
-        return None
-    return replace(simulation, replicas=1, recording=Recording(measure=False, private="nothing")).run().activations
+    """How often each agent is active; None where all are alike."""
+    found = replace(simulation, replicas=1, recording=Recording(measure=False, private="nothing")).run().activations
+    return None if len({*found}) == 1 else found
 
 
 def agents_of(simulation: Simulation, chosen: int | None) -> list[int]:
     """Agents that an audit is about: the chosen one; or all where they are few, for code may treat an agent by its
-    number; of more one of each kind by its mixing weights, then others. On a walk who is active most often comes
-    first; else the fewer records, the sooner: a mean moves most where they are few. Who has the most is one of the
-    others."""
+    number; of more one of each kind by its mixing weights, then others. Who is active more often comes first, of
+    those alike who has fewer records: a mean moves most where they are few. Who has the most is one of the others."""
     topology, records = simulation.topology, simulation.problem.records
     if chosen is not None:
         return [chosen]
