@@ -423,7 +423,7 @@ def test_other_code_is_not_audited_in_the_folder_of_the_old(tmp_path):
 
 
 class StopAtViews(Silent):
-    def begin(self, stage, total):
+    def begin(self, stage, *_):
         if "looking" in stage:
             raise KeyboardInterrupt
 
