@@ -76,6 +76,14 @@ def test_an_audit_is_short_and_plain_and_all_of_it_is_behind_an_option(printed, 
     assert ("answers are clipped" in " ".join(details.split())) is (verdict in ("refuted", "proven"))
 
 
+def test_a_game_that_proves_nothing_says_what_it_could_prove(printed):
+    game = {"trials": 50, "correct": 24, "guesses": 49, "accuracy_lower": 0.3, "confidence": 0.95}
+    for epsilon, says in ((0.0, True), (0.4, False)):
+        played = {"white_box": game | {"epsilon_audited": epsilon, "ceiling": 2.44}, "epsilon_audited": epsilon}
+        flat = " ".join(printed(of_verdict("consistent", **played), 80, alone=True).split())
+        assert ("(nothing here; they can prove 2.44 at most)" in flat) is says
+
+
 @pytest.mark.parametrize("width", [40, 80])
 @pytest.mark.parametrize("verdict", ["refuted", "proven", "consistent", "vacuous"])
 def test_all_of_it_says_nothing_twice(printed, verdict, width):
