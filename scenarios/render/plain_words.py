@@ -189,6 +189,8 @@ def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = 
         found.append(_claimable(audit, own=own))
     elif audit.verdict == "vacuous":
         found.append(_Step("Use more noise or fewer rounds, until the claim is small enough to mean something"))
+        if own and audit.claim.norm == BY_HAND:
+            found.append(_Step("Leave --epsilon out: the audit then looks for a bound of ε over all pairs"))
     elif audit.verdict == "undefined":
         found.append(_defined(results, entry, audit))
     elif audit.verdict == "no claim" and own:
