@@ -205,10 +205,11 @@ def how_far(done: float, total: float | None) -> str:
 
 
 class Progress(Protocol):
-    """Receiver of how far the run is: `begin` a stage of `total` steps, `advance` by some, that it was `broken` off,
-    what else to `say`, and what is being done within the stage at this moment, a line each (`doing`)."""
+    """Receiver of how far the run is: `begin` a stage of `total` steps, which takes about so many `seconds` (nan:
+    nobody knows), `advance` by some, that it was `broken` off, what else to `say`, and what is being done within the
+    stage at this moment, a line each (`doing`)."""
 
-    def begin(self, stage: str, total: int) -> None: ...
+    def begin(self, stage: str, total: int, seconds: float = math.nan, /) -> None: ...
 
     def advance(self, steps: int) -> None: ...
 
@@ -222,7 +223,7 @@ class Progress(Protocol):
 class Silent:
     """Tells nobody."""
 
-    def begin(self, stage: str, total: int) -> None:
+    def begin(self, stage: str, total: int, seconds: float = math.nan, /) -> None:
         pass
 
     def advance(self, steps: int) -> None:
@@ -244,8 +245,8 @@ class PassedOn:
 
     progress: Progress
 
-    def begin(self, stage: str, total: int) -> None:
-        self.progress.begin(stage, total)
+    def begin(self, stage: str, total: int, seconds: float = math.nan, /) -> None:
+        self.progress.begin(stage, total, seconds)
 
     def advance(self, steps: int) -> None:
         self.progress.advance(steps)

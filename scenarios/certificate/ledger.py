@@ -168,11 +168,11 @@ class _Clock(PassedOn):
     _of: str | None = None
     _since: float = 0.0
 
-    def begin(self, stage: str, total: int) -> None:
+    def begin(self, stage: str, total: int, seconds: float = math.nan, /) -> None:
         self.stop()
         self._of = next((name for name in self.names if stage.startswith(f"{name}: ")), None)
         self._since = time.monotonic()
-        super().begin(stage, total)
+        super().begin(stage, total, seconds)
 
     def stop(self) -> None:
         """End the last stage."""

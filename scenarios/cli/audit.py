@@ -127,12 +127,13 @@ def _audit(
 
     netsim audit FOLDER
 
-    continues an audit that was interrupted, and only then adds transcripts. A finished audit has been read:
-    --trials, --confidence, --games or --again make a new one, with noise of its own, and both are reported. Audits of
-    a folder share their error: the n-th new one at --confidence C is made at 1 - (1 - C)/(n(n + 1)), so that with the
-    first, at 1 - a, all hold together at C - a at least, however many there are. A refutation is final: later audits
-    do not withdraw it. No audit is made that would bring the joint confidence below 0.5, nor one of code that was
-    changed.
+    continues an audit that was interrupted, and only then adds transcripts. A finished audit has been read: --trials,
+    --confidence, --games or --again make a new one, with noise of its own, and both are reported. Audits of a folder
+    share their error: the n-th new one at --confidence C is made at 1 - (1 - C)/(n(n + 1)), so that with the first,
+    at 1 - a, all hold together at C - a at least, however many there are. Shown is the one with the most transcripts
+    (of several, the newest), whatever its number: the largest ε of several would hold at their joint confidence only.
+    A refutation is final: later audits do not withdraw it. No audit is made that would bring the joint confidence
+    below 0.5, nor one of code that was changed.
 
     Exit status: 0 done, 1 a claim does not hold, 2 wrong input, 3 no claim is refuted, and with --strict one is not
     proven or consistent, 70 failed, or an audit could not judge, 130 interrupted (the same command, with the folder,

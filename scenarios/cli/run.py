@@ -246,12 +246,6 @@ HEADS = {
     "verdict": "verdict", "gradient_error": "gradient error",
 }  # fmt: skip
 """Columns of results, with their heads."""
-_MEANINGS = {
-    "final_error": "Final error: 0 is the optimum, 1 as far from it as zero is",
-    "epsilon_claimed": "ε claimed: the promise",
-    "epsilon_exact_lower": "ε exact: what one pair of data sets really loses, at least",
-    "gradient_error": "gradient error: of inferred gradients, relative, median; 0 is the gradient itself",
-}
 _GUESS = "*"
 """Behind the error of gradients of which none is known better than by guessing."""
 _WAIT = 15.0
@@ -361,6 +355,7 @@ def _client(address: str) -> Any:
 
 def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str]) -> None:
     from scenarios.files.document import setting
+    from scenarios.render.plain_words import COLUMNS
     from scenarios.render.tables import Column, have_room, stacked
     from scenarios.render.terminal import leaves
     from scenarios.results.numbers import MISSING, show, show_epsilon
@@ -404,9 +399,10 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
             console.print(table)
     if (more := len(rows) - len(several) * (MOST // max(1, len(several)))) > 0:
         console.print(f"{more} more rows are in the table.")
-    if meanings := [_MEANINGS[name] for name in shown if name in _MEANINGS]:
-        meanings += [f"{_GUESS} no better than guessing"] * any(row.get("learned") == 0 for row in rows)
-        terminal.line(f"{'; '.join(meanings)}.", style="dim")
+    meanings = [f"{HEADS[name]}: {COLUMNS[name]}" for name in shown if name in COLUMNS]
+    meanings += [f"{_GUESS} no better than guessing"] * any(row.get("learned") == 0 for row in rows)
+    for words in meanings:
+        terminal.line(f"{words}.", style="dim")
     console.print(f"{found.complete} of {found.points} point{'s' * (found.points > 1)} done", highlight=False)
 
 

@@ -11,7 +11,7 @@ from attacks.audit.loss.comparison import ONE_AT_A_TIME
 from attacks.audit.verdict import BROKEN, NOTHING_CLAIMED, at_most, cause
 from attacks.replay.coins import HISTORIES
 from netsim.claims import BY_HAND, SYMBOLS, UNCLAIMED, Norm
-from scenarios.render.sentences import ELSEWHERE, elsewhere, exceeded, word
+from scenarios.render.sentences import ELSEWHERE, ENDS, elsewhere, exceeded, word
 from scenarios.results import findings
 from scenarios.results.audit import BOTH_MOVED, AuditRefused, AuditResult, change_option
 from scenarios.results.findings import Entry
@@ -23,9 +23,19 @@ from scenarios.schema.algorithms import MONITOR_DELTA
 EPSILONS = {
     "ε claimed": "the promise of the paper's formula or of the author",
     "ε exact": "what one pair of data sets really loses, computed from the noise",
-    "ε audited": "what guessing the data set from the messages proves, measured",
+    "ε audited": "what guessing the data set from the messages proves, measured (0: nothing)",
 }
 """The three epsilons, each in plain words."""
+COLUMNS = {
+    "final_error": f"how far from the optimum a run ends ({ENDS})",
+    "epsilon_claimed": f"{EPSILONS['ε claimed']}; a smaller one promises more privacy",
+    "epsilon_exact_lower": f"{EPSILONS['ε exact']}, at least; smaller is more private",
+    "epsilon_audited": "what guessing the data set from the messages proves, measured; at 0 the transcripts prove "
+    "nothing, which need not be private: N of each world can prove about ln(N/3) at most",
+    "gradient_error": "‖estimate − gradient‖ / max(1, ‖gradient‖), median; 0 is the gradient itself, larger is more "
+    "private",
+}
+"""Columns of results, each in plain words, and which way is better."""
 _TRIALS = 20_000
 """Transcripts beyond which no more are advised."""
 
@@ -89,6 +99,9 @@ def epsilon_rows(entry: AlgorithmResult) -> list[tuple[str, str, str]]:
     found = "computed: what the two data sets below really lose"
     found += f" (∞: {audit.open_end})" if audit.open_end else ""
     guesses = f"measured: what guessing which data set it was proves, from {audit.trials:,} transcripts of each"
+    games = [one.ceiling for one in (audit.white_box, audit.black_box, audit.classifier) if one is not None]
+    if audit.epsilon_audited == 0 and games:
+        guesses += f" (nothing here; they can prove {show_epsilon(max(games))} at most)"
     return [
         ("ε claimed", show_epsilon(audit.epsilon_claimed), by),
         ("ε exact", exact(ends), found),
@@ -194,6 +207,8 @@ def _next_steps(results: Results, entry: AlgorithmResult, folder: Path | None = 
         found.append(_claimable(audit, own=own))
     elif audit.verdict == "vacuous":
         found.append(_Step("Use more noise or fewer rounds, until the claim is small enough to mean something"))
+        if own and audit.claim.norm == BY_HAND:
+            found.append(_Step("Leave --epsilon out: the audit then looks for a bound of ε over all pairs"))
     elif audit.verdict == "undefined":
         found.append(_defined(results, entry, audit))
     elif audit.verdict == "no claim" and own:

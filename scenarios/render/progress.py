@@ -1,5 +1,6 @@
 """Progress on the terminal: bars, and a panel of the run above them."""
 
+import math
 import threading
 import time
 from collections import deque
@@ -20,12 +21,11 @@ from rich.progress import (
     TaskID,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.table import Column, Table
 from rich.text import Text
 
-from scenarios.build.duration import how_far
+from scenarios.build.duration import duration, how_far
 
 if TYPE_CHECKING:
     from netsim.running import Running
@@ -139,9 +139,25 @@ class _Sign(SpinnerColumn):
         return Text("✗", style="red") if task.fields.get("broken") else super().render(task)
 
 
-def _whole() -> Column:
-    """A column for a time, of which nothing is cut."""
-    return Column(no_wrap=True, min_width=len("0:00:00"))
+class _Left(TextColumn):
+    """About how long a stage still takes."""
+
+    def __init__(self) -> None:
+        super().__init__("", style="cyan", table_column=Column(no_wrap=True, min_width=len("90 min left")))
+
+    def render(self, task: Task) -> Text:
+        return Text(_left(task), style=self.style)
+
+
+def _left(task: Task) -> str:
+    """About how long a stage still takes, in words: from the steps done, and before there are any, from the estimate;
+    "" where that is not known, or over."""
+    now, total = task.elapsed or 0.0, task.total or 0.0
+    whole = task.fields["seconds"]
+    if 0 < task.completed < total:
+        whole = task.fields["stepped"] * total / task.completed
+    left = whole - now
+    return f"{duration(left)} left" if left > 0 and not task.finished else ""
 
 
 class Bars:
@@ -168,8 +184,9 @@ class Bars:
         self._progress = _Stacked(
             _Sign(finished_text="[green]✓[/]"), TextColumn("{task.description}", table_column=Column()),
             *([BarColumn(bar_width=16)] if console.width >= NARROW else []),
-            *([DownloadColumn()] if in_bytes else []), TimeElapsedColumn(_whole()),
-            *([TimeRemainingColumn(table_column=_whole())] if console.width >= NARROW else []),
+            *([DownloadColumn()] if in_bytes else []),
+            TimeElapsedColumn(Column(no_wrap=True, min_width=len("0:00:00"))),
+            *([_Left()] if console.width >= NARROW else []),
             console=console, disable=not console.is_terminal, transient=not lines,
         )  # fmt: skip
         self._progress.watcher = watcher
@@ -189,17 +206,17 @@ class Bars:
         self._finish()
         self._progress.stop()
 
-    def begin(self, stage: str, total: int | None) -> None:
-        """A new stage of so many steps; None: nobody knows how many."""
+    def begin(self, stage: str, total: int | None, seconds: float = math.nan, /) -> None:
+        """A new stage of so many steps, and about so many seconds; None, nan: nobody knows how many."""
         self._finish()
         self._stage, self._spoke = stage, time.monotonic()
         if self._lines and not self._console.is_terminal:
             self._console.print(f"· {stage}", highlight=False, markup=False)
-        self._task = self._progress.add_task(escape(stage), total=total)
+        self._task = self._progress.add_task(escape(stage), total=total, seconds=seconds, stepped=0.0)
 
     def advance(self, steps: int) -> None:
         if self._task is not None:
-            self._progress.advance(self._task, steps)
+            self._progress.update(self._task, advance=steps, stepped=self._at_hand.elapsed)
 
     def broken(self) -> None:
         """The stage at hand ends with a cross."""
@@ -210,6 +227,10 @@ class Bars:
         self._spoke = time.monotonic()
         self._progress.console.print(Padding(escape(sentence), (0, 0, 0, 4)), style="dim", highlight=False)
 
+    @property
+    def _at_hand(self) -> Task:
+        return next(task for task in self._progress.tasks if task.id == self._task)
+
     def doing(self, lines: list[str]) -> None:
         """What is done within the stage at this moment, a line for each process: above the bars, or where silence is
         broken."""
@@ -219,13 +240,16 @@ class Bars:
         while not self._over.wait(max(0.01, self._spoke + SILENCE - time.monotonic())):
             for task in self._progress.tasks[-1:]:
                 if time.monotonic() - self._spoke >= SILENCE:
-                    now = "".join(f"; {line}" for line in self._progress.doing)
-                    far = (how_far(task.completed, task.total), f"{task.elapsed or 0:.0f} s")
-                    self.say(f"… {self._stage}: {', '.join(filter(None, far))}{now}")
+                    self._spoke = time.monotonic()
+                    far = (how_far(task.completed, task.total), duration(task.elapsed or 0), _left(task))
+                    first, *others = self._progress.doing or ("",)
+                    more = f" (and {len(others)} more)" * bool(others)
+                    words = f"… {self._stage}: {', '.join(filter(None, far))}{'; ' * bool(first)}{first}{more}"
+                    self._console.print(f"    {words}", style="dim", highlight=False, markup=False, soft_wrap=True)
 
     def _finish(self) -> None:
         if self._progress.watcher is not None:
             self._progress.watcher.panel = None
         if self._task is not None:
-            task = next(t for t in self._progress.tasks if t.id == self._task)
-            self._progress.update(self._task, completed=task.total or 1, total=task.total or 1)
+            total = self._at_hand.total or 1
+            self._progress.update(self._task, completed=total, total=total)

@@ -340,6 +340,10 @@ def ran(results: Results, entry: AlgorithmResult) -> list[str]:
     return [*lines, *images(entry.images, results.problem.agents if results.problem else 0), *attacked.lines(entry)]
 
 
+ENDS = "0: the optimum, 1: as far from it as zero is, above 1: farther, by noise or too large a step"
+"""What numbers of a final relative error mean."""
+
+
 def final_errors(ordered: Sequence[Finding]) -> str:
     """How far from the optimum several algorithms ended, the nearest first; "" where fewer have such an error."""
     ends = [(one.entry.convergence.final, one.entry.name) for one in ordered if one.entry.convergence]
@@ -347,7 +351,7 @@ def final_errors(ordered: Sequence[Finding]) -> str:
     if len(known) < 2:
         return ""
     listed = "; ".join(f"{name} {show(final)}" for final, name in known)
-    return f"Final relative error (0: the optimum, 1: as far from it as zero is): {listed}."
+    return f"Final relative error ({ENDS}): {listed}."
 
 
 def seen(entry: AlgorithmResult) -> list[str]:

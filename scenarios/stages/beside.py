@@ -1,5 +1,6 @@
 """Progress of work in other processes: each keeps a file of what it does now, which a thread of this one reads."""
 
+import math
 import threading
 import time
 from collections.abc import Generator
@@ -7,6 +8,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+from joblib import effective_n_jobs
 
 from scenarios.build.duration import Progress, Silent, how_far
 
@@ -25,7 +29,7 @@ class Noted(Silent):
     _done: int = 0
     _written: float = 0.0
 
-    def begin(self, stage: str, total: int) -> None:
+    def begin(self, stage: str, total: int, _seconds: float = math.nan, /) -> None:
         self._stage, self._total, self._done = stage, total, 0
         self._write()
         self._written = 0.0  # the first step is written at once
@@ -45,6 +49,12 @@ class Noted(Silent):
         """There is no more to say."""
         with suppress(OSError):
             self.file.unlink(missing_ok=True)
+
+
+def at_once(jobs: int, tasks: int) -> int:
+    """How many of the tasks are at work at a time in `jobs` processes (−1: one per core)."""
+    count: Any = effective_n_jobs  # joblib ships no types
+    return max(1, min(count(jobs), tasks))
 
 
 @contextmanager

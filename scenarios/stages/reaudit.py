@@ -92,10 +92,27 @@ def _besides(audit: Audit) -> str:
             count = "once" if len(made) == 1 else f"{len(made)} times"
             verdicts = ", ".join(one.verdict or "refused" for one in made)
             parts.append(f"The claim was audited {count} {when}, with other noise: {verdicts}.")
-    if audit.later:
+    if audit.later and _verdict(audit) in BROKEN:
         parts.append("No later audit takes a refutation back.")
+    elif audit.later:
+        parts.append("Shown is the one with the most transcripts, whatever they found, so its confidence is its own.")
     sure = f"This audit and all before it hold at once with probability {audit.joint_confidence:.4g} at least."
     return " ".join([*parts, sure]) if parts else ""
+
+
+def _stays(old: Audit | None, new: Audit) -> bool:
+    """Whether a folder goes on showing an audit, not the `new` one: it refuted the claim, or it has more transcripts.
+
+    Neither looks at the numbers: the larger of two lower bounds would hold at their joint confidence only.
+    """
+    if not isinstance(old, AuditResult) or _verdict(new) in BROKEN:
+        return False
+    more = not isinstance(new, AuditResult) or new.trials < old.trials
+    return old.verdict in BROKEN or (more and (_verdict(new) != "proven" or old.verdict == "proven"))
+
+
+def _verdict(audit: Audit) -> str | None:
+    return audit.verdict if isinstance(audit, AuditResult) else None
 
 
 def _draw_of(audit: Audit) -> int:
@@ -227,7 +244,7 @@ class Reaudit:
         if shown and options is not None:
             self._look(found, judge, options)
         elif options is not None and own.seen_from != ViewsSpec():
-            self.say(f"{entry.name}: the folder shows the audit that refuted the claim, and the views of that one.")
+            self.say(f"{entry.name}: the folder goes on showing the audit that it showed, and the views of that one.")
         self._finish(scenario)
 
     def _committed(
@@ -236,8 +253,7 @@ class Reaudit:
         """Write that the audit is done; the algorithm's results, and whether the new audit is the one shown."""
         old, new, folder, slug = before.audit, found.audit, self.kept.folder, found.slug
         assert new is not None
-        refuted = [isinstance(one, AuditResult) and one.verdict in BROKEN for one in (old, new)]
-        shown = not made or not refuted[0] or refuted[1]
+        shown = not made or not _stays(old, new)
         draft = former_draft = ""
         if made and old is not None:
             draft, former_draft = f".draw{_draw_of(new)}", f".draw{_draw_of(old)}"

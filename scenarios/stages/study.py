@@ -39,7 +39,7 @@ from scenarios.results.tree import (
 from scenarios.schema import Scenario
 from scenarios.schema.load import Located, Variant, expanded
 from scenarios.schema.own import PythonSpec
-from scenarios.stages.beside import Noted, followed
+from scenarios.stages.beside import Noted, at_once, followed
 from scenarios.stages.outputs import clear, complete, write_outputs
 from scenarios.stages.runner import check_folder, checked, prepare, run_scenario
 from scenarios.stages.worlds import chunks_kept
@@ -287,7 +287,7 @@ def _each(
             if done[0].status == "interrupted":
                 raise KeyboardInterrupt
         return
-    progress.begin(f"{len(left)} variants", len(left))
+    progress.begin(f"{len(left)} variants", len(left), plan.seconds / at_once(jobs, len(left)))
     with followed(progress) as notes:
         beside = [Noted(notes / f"{k:06}", variant.name) for k, variant in enumerate(left)]
         tasks = [
@@ -346,8 +346,8 @@ class _Named(PassedOn):
 
     name: str
 
-    def begin(self, stage: str, total: int) -> None:
-        super().begin(f"{self.name}: {stage}", total)
+    def begin(self, stage: str, total: int, seconds: float = math.nan, /) -> None:
+        super().begin(f"{self.name}: {stage}", total, seconds)
 
 
 # ── results over all variants ───────────────────────────────────────────────────────────────────────────

@@ -128,7 +128,8 @@ class Sweep(Model):
     draws: Count = 1
     """How many draws of the random fields at each point of the grid."""
     repeats: Count = 1
-    """How many seeds of the scenario, from its own on."""
+    """How often everything is run, each time with another seed of the scenario (its own, the next, …): what differs
+    then is chance."""
     seed: Index = 0
     """The seed of the draws."""
     keep: bool = False

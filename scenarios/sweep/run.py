@@ -25,16 +25,20 @@ from netsim.errors import AbsentDataError, NetsimError, ScenarioError, together
 from netsim.interrupts import stopped_once
 from netsim.memory import check_jobs
 from scenarios.build.duration import LONG, Progress, Silent, duration
+from scenarios.files.document import setting
 from scenarios.files.folders import held
+from scenarios.render.terminal import leaves
 from scenarios.results.header import versions
 from scenarios.schema.load import Located, validated
-from scenarios.stages.beside import Noted, followed
+from scenarios.stages.beside import Noted, at_once, followed
 from scenarios.stages.runner import checked, run_scenario
 from scenarios.sweep.folder import DONE, PointResult, Points, check_folder, packed, prepare
 from scenarios.sweep.points import MOST, Point, Shard, Sweep, located, points
 
 _DEATHS = 2
 """So often a pool whose worker was killed begins anew before the points that are left run one by one."""
+_LETTERS = 24
+"""Letters of a setting that stand in a line of progress."""
 KILLED = "its process was killed: out of memory, perhaps"
 
 
@@ -85,9 +89,10 @@ class _Processes:
     def _together(self, left: Sequence[Point]) -> Iterator[PointResult]:
         with warnings.catch_warnings(), followed(self.progress) as notes:
             warnings.filterwarnings("ignore", message="A worker stopped")
+            seeds = len({point.seed for point in left}) > 1
             work = (
                 delayed(_noted)(
-                    self.run_point, point, self._folder(point), Noted(notes / f"{k:09}", f"point {point.index}")
+                    self.run_point, point, self._folder(point), Noted(notes / f"{k:09}", _named(point, seeds))
                 )
                 for k, point in enumerate(left)
             )
@@ -98,6 +103,15 @@ class _Processes:
 
     def _folder(self, point: Point) -> Path | None:
         return self.points.kept(point) if self.keep else None
+
+
+def _named(point: Point, seeds: bool) -> str:
+    """The point by its number, and what it sets: fields by their last parts, and its seed where there are several."""
+    fields = {**point.fields, "seed": point.seed} if seeds else point.fields
+    values = [setting(value) for value in fields.values()]
+    values = [f"{value[:_LETTERS]}…" if len(value) > _LETTERS else value for value in values]
+    named = ", ".join(f"{head}={value}" for head, value in zip(leaves([*fields]), values, strict=True))
+    return f"point {point.index} ({named})" if named else f"point {point.index}"
 
 
 LOOK = 10.0
@@ -276,7 +290,7 @@ def run_sweep(
     kept = Points(folder, found, [*sweep.grid, *sweep.random])
     progress, whose = progress or Silent(), "" if shard is None else f"share {shard}: "
     done = (kept.result(point) for point in share)
-    _check([p for p, one in zip(share, done, strict=True) if one is None], sweep, jobs, progress)
+    seconds = _check([p for p, one in zip(share, done, strict=True) if one is None], sweep, jobs, progress)
     with contextlib.suppress(OSError):  # `prepare` says why
         folder.mkdir(parents=True, exist_ok=True)
     with held(folder, command, shared=shard is not None, drafts=(folder, folder / DONE)):
@@ -292,7 +306,8 @@ def run_sweep(
         for point in left:
             kept.forget(point)
         already = f", {len(results)} of them known" if results else ""
-        progress.begin(f"{whose}{len(share)} point{'s' * (len(share) > 1)}{already}", len(left))
+        seconds = seconds / at_once(jobs, len(left)) if client is None else math.nan
+        progress.begin(f"{whose}{len(share)} point{'s' * (len(share) > 1)}{already}", len(left), seconds)
         status: Literal["complete", "interrupted"] = "complete"
         try:
             for one in workers.each(left):
@@ -310,9 +325,9 @@ def run_sweep(
         return SweepReport(status, len(share), done, wrong, len(found), there, tuple(results.values()))
 
 
-def _check(left: Sequence[Point], sweep: Sweep, jobs: int, progress: Progress) -> None:
-    """Build every point, and run none: a `ScenarioError` has all that can be known to be wrong before time 0. Says
-    how long the points take, where that is long."""
+def _check(left: Sequence[Point], sweep: Sweep, jobs: int, progress: Progress) -> float:
+    """Build every point, and run none: a `ScenarioError` has all that can be known to be wrong before time 0. Returns
+    about how many seconds the points take on one core, and says it where they are many."""
     progress.begin("checking all points before the first runs", len(left))
     wrong, seconds = list[ScenarioError](), 0.0
     parallel: Any = Parallel
@@ -325,6 +340,7 @@ def _check(left: Sequence[Point], sweep: Sweep, jobs: int, progress: Progress) -
         raise together(wrong[:MOST])
     if seconds > LONG:
         progress.say(f"About {duration(seconds)} on one core, {duration(seconds / len(left))} a point.")
+    return seconds
 
 
 def _looked_at(point: Point) -> tuple[list[tuple[str, object, str, str]], float]:

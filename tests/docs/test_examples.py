@@ -136,6 +136,12 @@ def test_every_file_of_a_page_is_run_or_read(page):
             )  # fmt: skip
 
 
+def test_no_page_solves_a_challenge():
+    """It shows what a solution is made of; the answer is for the reader to find."""
+    for page in PAGES:
+        assert not re.search(r"right\(answer\)|netsim attack challenges/", page.read_text()), page
+
+
 def test_there_is_something_to_test():
     assert sum(bool(blocks(page, "python")) for page in PAGES) >= 4
     assert sum(len(commands(page)) for page in PAGES) >= 8

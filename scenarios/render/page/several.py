@@ -17,7 +17,7 @@ from scenarios.render.differing import ABSENT, COMPUTED
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import environment, progress, summaries
-from scenarios.render.sentences import ELSEWHERE, Finding, meanings, terms, word
+from scenarios.render.sentences import ELSEWHERE, ENDS, Finding, meanings, terms, word
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
@@ -46,7 +46,7 @@ _MESSAGES, _BYTES = "Messages", "Bytes sent"
 FOUND = (_FINAL, _ESTIMATED, _ERRORS)
 """Columns of a brief `run_table` that are no costs."""
 _GUESSED, _MARK = "no better than guessing", " *"
-_DISTANCE = "Final error: distance to the optimum, relative to it, median over the replicas."
+_DISTANCE = f"Final error: distance to the optimum, relative to it, median over the replicas ({ENDS})."
 _MEANINGS = {
     _FINAL: _DISTANCE,
     _FINAL_WITHIN: _DISTANCE,

@@ -19,8 +19,10 @@ from scenarios.files.document import setting
 from scenarios.render.page.charts import HEIGHT, WIDTH, coinciding
 from scenarios.render.page.drawing import Chart, Drawing, Series, canvas
 from scenarios.render.page.report import chart_of, environment
+from scenarios.render.plain_words import COLUMNS
 from scenarios.render.sentences import MARKS
 from scenarios.render.terminal import leaves, of_algorithm
+from scenarios.results.findings import capitalized
 from scenarios.results.numbers import MISSING, alone, between, count, plural, show, show_epsilon, ten_to
 from scenarios.results.reproduction import FigureCurve, FigureResult
 
@@ -44,12 +46,8 @@ _COLUMNS = {
 }
 """Columns that are drawn, and a share of verdicts."""
 _MEANINGS = {
-    "final_error": "How far from the optimum a run ends: 0 is the optimum, 1 as far from it as zero is.",
+    **{name: f"{capitalized(words)}." for name, words in COLUMNS.items()},
     _REFUTED: "Of the points at which a number is claimed; where it is 1, every claim is false.",
-    "epsilon_claimed": "The promise; a smaller one promises more privacy.",
-    "epsilon_exact_lower": "What the audit's pair of data sets loses at least; smaller is more private.",
-    "epsilon_audited": "What guesses prove; smaller is less proven, which need not be more private.",
-    "gradient_error": "‖estimate − gradient‖ / max(1, ‖gradient‖), median; larger is more private.",
     "learned": "Those with an estimate that is better than guessing, of all gradients; smaller is more private.",
     "identifiable": "Those of which there is an estimate at all, of all gradients. Under noise it may be no better "
     "than guessing.",
@@ -166,16 +164,16 @@ def _shown(table: SweptTable) -> list[str]:
     return [name for name in _COLUMNS if not (known and name == "identifiable")]
 
 
-def constant(table: SweptTable) -> list[str]:
-    """Quantities that are the same at every point, of each algorithm."""
-    found: list[str] = []
+def constant(table: SweptTable) -> dict[str, str]:
+    """Quantities that are the same at every point, of each algorithm, in words."""
+    found: dict[str, str] = {}
     for name in _shown(table):
         words = _COLUMNS[name]
         same = {one: next(iter(values)) for one, values in _each(table, name).items() if len(values) == 1}
         if len(set(same.values())) == 1 and len(same) == len(_algorithms(table)) > 1:
-            found.append(f"{words}: {_cell(next(iter(same.values())), name)}")
+            found[name] = f"{words}: {_cell(next(iter(same.values())), name)}"
         elif same:
-            found.append(f"{words}: {'; '.join(f'{one} {_cell(value, name)}' for one, value in same.items())}")
+            found[name] = f"{words}: {'; '.join(f'{one} {_cell(value, name)}' for one, value in same.items())}"
     return found
 
 
@@ -318,6 +316,7 @@ def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) 
             fixed=[(name, next(map(_cell, table.values(name)), "null")) for name in fixed],
             failed=list(dict.fromkeys(failed.values()))[:_GROUPS],
             failures=len(failed),
+            seeds=sum(len(table.values(name)) for name in table.seeds),
             figures=[(words, *_common(table, charts)) for words, charts in drawn],
             tables=_tables(table),
             rows=len(table.rows),
@@ -330,7 +329,7 @@ def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) 
                 for word in MARKS
                 if any(word == found[0] for _, each in judged for found in each)
             ],
-            constant=constant(table),
+            constant=[f"{words}. {_MEANINGS[name]}" for name, words in constant(table).items()],
             unchanging=unchanging(table),
             version=table.version,
         )

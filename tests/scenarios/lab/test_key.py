@@ -1,6 +1,7 @@
 """The answer key and the check of kept answers are what a lesson computes; nobody's code is run for them."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,7 @@ class _Counted(Silent):
         self.stages: list[str] = []
         self._done = 0
 
-    def begin(self, stage: str, total: int) -> None:
+    def begin(self, stage: str, total: int, _seconds: float = math.nan, /) -> None:
         self.stages.append(f"{stage}: 0")
         self._done = 0
 

@@ -76,6 +76,24 @@ def test_an_audit_is_short_and_plain_and_all_of_it_is_behind_an_option(printed, 
     assert ("answers are clipped" in " ".join(details.split())) is (verdict in ("refuted", "proven"))
 
 
+@pytest.mark.parametrize(("norm", "says"), [(BY_HAND, True), ("ℓ1", False)])
+def test_a_vacuous_claim_of_the_command_line_says_how_its_cost_is_bounded(norm, says):
+    results = of_verdict("vacuous")
+    (entry,) = results.algorithms
+    claim = replace(entry.audit.claim, norm=norm)
+    entry = replace(entry, audit=replace(entry.audit, claim=claim))
+    steps = [one.words for one in plain_words.all_steps(replace(results, algorithms=(entry,)))]
+    assert any("Leave --epsilon out" in one for one in steps) is says
+
+
+def test_a_game_that_proves_nothing_says_what_it_could_prove(printed):
+    game = {"trials": 50, "correct": 24, "guesses": 49, "accuracy_lower": 0.3, "confidence": 0.95}
+    for epsilon, says in ((0.0, True), (0.4, False)):
+        played = {"white_box": game | {"epsilon_audited": epsilon, "ceiling": 2.44}, "epsilon_audited": epsilon}
+        flat = " ".join(printed(of_verdict("consistent", **played), 80, alone=True).split())
+        assert ("(nothing here; they can prove 2.44 at most)" in flat) is says
+
+
 @pytest.mark.parametrize("width", [40, 80])
 @pytest.mark.parametrize("verdict", ["refuted", "proven", "consistent", "vacuous"])
 def test_all_of_it_says_nothing_twice(printed, verdict, width):

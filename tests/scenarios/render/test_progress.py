@@ -1,6 +1,7 @@
 """Stages without a terminal: a name is said as it is, whatever markup it looks like."""
 
 import io
+import math
 import re
 import time
 from contextlib import suppress
@@ -55,12 +56,12 @@ def silent(monkeypatch, stage, done):
 def test_a_stage_that_is_silent_says_that_it_goes_on(monkeypatch):
     lines = silent(monkeypatch, "[b]: auditing", 10)
     assert lines[0] == "· [b]: auditing"
-    assert lines[1].strip() == "… [b]: auditing: 10 of 40, 0 s"
+    assert lines[1].strip() == "… [b]: auditing: 10 of 40, 1 s"
     assert 3 <= len(lines) <= 12
 
 
 def test_a_stage_whose_steps_are_all_done_says_what_takes_its_time(monkeypatch):
-    assert silent(monkeypatch, "auditing", 40)[1].strip() == "… auditing: 40 of 40, evaluating, 0 s"
+    assert silent(monkeypatch, "auditing", 40)[1].strip() == "… auditing: 40 of 40, evaluating, 1 s"
 
 
 def test_work_in_other_processes_is_shown_within_a_stage(monkeypatch):
@@ -79,10 +80,40 @@ def test_work_in_other_processes_is_shown_within_a_stage(monkeypatch):
             time.sleep(0.3)
         text = out.getvalue()
         assert "first: auditing: 10 of 40" in text
-        assert "second: running" in text
-        assert terminal or " s; second: running" in text
+        assert terminal or " s; first: auditing: 10 of 40 (and 1 more)\n" in text  # a line, however long
+        assert terminal or " s; second: running\n" in text
     assert not notes.exists()
     one.begin("writing", 1)  # after an interruption there is no place to say it
+
+
+@pytest.mark.parametrize(
+    ("done", "seconds", "after", "left"),
+    [
+        (0, 100.0, 40.0, "60 s left"),  # as was estimated
+        (0, 30.0, 40.0, ""),
+        (0, math.nan, 40.0, ""),
+        (2, 1000.0, 0.0, "80 s left"),  # as long as those that are done took: 20 s each
+        (2, math.nan, 10.0, "70 s left"),
+        (2, math.nan, 90.0, ""),
+        (6, math.nan, 1.0, ""),
+    ],
+)
+@pytest.mark.parametrize("terminal", [False, True])
+def test_how_long_a_stage_still_takes_is_said(monkeypatch, terminal, done, seconds, after, left):
+    monkeypatch.setattr(progress, "SILENCE", 0.05)
+    now, out = 0.0, io.StringIO()
+    with Bars(Console(file=out, width=80, force_terminal=terminal, get_time=lambda: now)) as bars:
+        bars.begin("6 points", 6, seconds)
+        if done:
+            now = 40.0
+            bars.advance(done)
+        now += after
+        time.sleep(0.2)  # until the terminal shows that time
+        out.truncate(out.seek(0))
+        time.sleep(0.3)
+    said = re.findall(r"\d+ (?:s|min) left", out.getvalue())
+    assert said == [left] * len(said)
+    assert bool(said) == bool(left)
 
 
 def test_a_stage_that_is_broken_off_gets_no_tick():

@@ -41,7 +41,7 @@ class StopAfter(Silent):
     def __init__(self, transcripts):
         self.left, self.auditing = transcripts, False
 
-    def begin(self, stage, total):
+    def begin(self, stage, *_):
         self.auditing = "auditing" in stage
 
     def advance(self, steps):
@@ -108,7 +108,7 @@ def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp
 class FailsAtTheSecond(Silent):
     """An error when the second audit begins."""
 
-    def begin(self, stage, total):
+    def begin(self, stage, *_):
         if stage == "more: auditing":
             raise ZeroDivisionError
 

@@ -105,6 +105,20 @@ def test_an_audit_that_was_read_is_followed_by_another_with_noise_of_its_own(fol
 
 
 @pytest.mark.slow
+def test_a_smaller_audit_does_not_take_the_place_of_a_larger_one(folder):
+    before = entry_of(folder)["audit"]
+    again(folder, {"trials": 100})
+    shown = entry_of(folder)["audit"]
+    assert [shown[name] for name in ("trials", "epsilon_audited", "confidence")] == [
+        before[name] for name in ("trials", "epsilon_audited", "confidence")
+    ]
+    assert [(one["trials"], one["draw"]) for one in shown["later"]] == [(100, 1)]
+    assert "Shown is the one with the most transcripts" in shown["besides"]
+    again(folder, {"trials": 400})
+    shown = entry_of(folder)["audit"]
+    assert (shown["trials"], [one["trials"] for one in shown["earlier"]], shown["later"]) == (400, [300, 100], [])
+
+
 def test_the_same_order_twice_is_done_once_and_again_is_a_third(folder):
     assert again(folder, {"trials": 400})[0]
     done, sentences = again(folder, {"trials": 400})
@@ -423,7 +437,7 @@ def test_other_code_is_not_audited_in_the_folder_of_the_old(tmp_path):
 
 
 class StopAtViews(Silent):
-    def begin(self, stage, total):
+    def begin(self, stage, *_):
         if "looking" in stage:
             raise KeyboardInterrupt
 

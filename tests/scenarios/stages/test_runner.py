@@ -121,7 +121,7 @@ class StopAt(Silent):
     def __init__(self, stage):
         self.stage = stage
 
-    def begin(self, stage, total):
+    def begin(self, stage, *_):
         if stage == self.stage:
             raise KeyboardInterrupt
 
@@ -172,7 +172,7 @@ def test_a_plan_that_two_audits_share_is_said_once(tmp_path):
 class FailAt(StopAt):
     """An error of an algorithm's own as soon as a stage begins."""
 
-    def begin(self, stage, total):
+    def begin(self, stage, *_):
         if stage == self.stage:
             raise ZeroDivisionError("of its own")
 
@@ -228,7 +228,7 @@ algorithms:
 class StopsAtOnce(Silent):
     """Ctrl-C as soon as anything begins but the checks before time 0 and the report."""
 
-    def begin(self, stage, total):
+    def begin(self, stage, *_):
         if "checking" not in stage and "report" not in stage:
             raise KeyboardInterrupt
 

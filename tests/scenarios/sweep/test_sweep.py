@@ -249,9 +249,12 @@ def _listening():
 
 
 def test_it_is_shown_what_each_point_does(tmp_path, monkeypatch):
-    seen = set()
+    seen, begun = set(), []
 
     class Shown(Silent):
+        def begin(self, *stage):
+            begun.append(stage)
+
         def doing(self, lines):
             seen.update(lines)
 
@@ -263,10 +266,13 @@ def test_it_is_shown_what_each_point_does(tmp_path, monkeypatch):
 
     monkeypatch.setattr(beside, "EVERY", 0.01)
     monkeypatch.setattr(running, "one_point", run_point)
-    two = Sweep.model_validate({"scenario": "small", "grid": {"topology.agents": [3, 4]}})
+    two = Sweep.model_validate({"scenario": "small", "grid": {"topology.agents": [3, 4]}, "repeats": 2})
     found = run_sweep(two, BASE, tmp_path / "out", jobs=1, progress=Shown())
-    assert found.complete == 2
-    assert {f"point {k}: descent: auditing: 10 of 40" for k in (0, 1)} <= seen
+    assert found.complete == 4
+    settings = ("agents=3, seed=0", "agents=3, seed=1", "agents=4, seed=0", "agents=4, seed=1")
+    assert {f"point {k} ({one}): descent: auditing: 10 of 40" for k, one in enumerate(settings)} <= seen
+    ((stage, points_, seconds),) = begun[-1:]
+    assert (stage, points_, seconds > 0) == ("4 points", 4, True)  # as long as `check` says
 
 
 # ── workers that die ────────────────────────────────────────────────────────────────────────────────────
