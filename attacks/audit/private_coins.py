@@ -169,6 +169,7 @@ class PrivateCoins:
                 bounded=self.claim.coins == "secret" or delta > 0,
                 played=self.claim.coins == "secret",
                 besides=costly,
+                claimed=self.claim.epsilon,
                 progress=progress,
             )
         except PrivacyError:

@@ -25,13 +25,14 @@ import numpy as np
 
 from attacks.audit.accounting.formulas import leaks
 from attacks.audit.loss.comparison import Reproduced, Sample
+from attacks.audit.loss.costliest import fallen
 from attacks.audit.loss.release_cost import cost_and_shifts
 from attacks.audit.loss.secret_coins import SECRET, drawn_coins, joined, losses_of
 from attacks.audit.loss.unprotected import UnprotectedMessage, draws_for
 from attacks.audit.pair import Simulate
 from attacks.audit.verdict import exceeds
-from attacks.replay import Hypothesis, Release, attempted, attempted_replay
-from attacks.replay.coins import Coins, DrawnCoins, are_whole, every
+from attacks.replay import Hypothesis, Release, attempted_replay
+from attacks.replay.coins import Coins, DrawnCoins, every
 from netsim.arrays import Array, Mask
 from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, TranscriptError
@@ -264,17 +265,16 @@ class RareTosses:
             most = self._costliest(self._joint)
         if most is None or not exceeds(most.cost, self.claim.epsilon or math.inf):
             return (), ()
-        zero, one = (self._fallen(self.simulate(world, SECRET + 1), most.coins) for world in (0, 1))
-        return () if zero is None else (zero,), () if one is None else (one,)
+        zero, one = (fallen(self.simulate(world, SECRET + 1), most.coins) for world in (0, 1))
+        return (zero,), (one,)
 
     def first_unprotected(self, coins: Coins | DrawnCoins) -> UnprotectedMessage | None:
         """The first message that tells the worlds apart for who knows the coins, of a transcript of either world."""
         for world in (0, 1):
             with suppress(NetsimError):
-                if (made := self._fallen(self._sample(world, 0), coins)) is not None:
-                    seen, _ = self._compared(made, world)
-                    if seen is not None:
-                        return seen
+                seen, _ = self._compared(fallen(self._sample(world, 0), coins), world)
+                if seen is not None:
+                    return seen
         return None
 
     def proven(self, coins: Coins | DrawnCoins) -> bool | None:
@@ -305,10 +305,10 @@ class RareTosses:
         for whom the claim is about; 0 where it is not, None where that is not known."""
         found, cuts = dict[int, float | None](), dict[int, Sample]()
         for k in numbers:
-            made = self._fallen(self._sample(world, k), coins)
-            seen, message = (None, None) if made is None else self._compared(made, world)
+            made = fallen(self._sample(world, k), coins)
+            seen, message = self._compared(made, world)
             found[k] = None if message is None else 0.0
-            if made is not None and seen is not None and message is not None:
+            if seen is not None and message is not None:
                 cuts[k] = _until(made, self.agent, message)
         if self.claim.coins == "known":
             bare: Sequence[bool | None] = [True] * len(cuts)
@@ -343,15 +343,6 @@ class RareTosses:
     def _sample(self, world: int, number: int) -> Sample:
         return self.simulate(world, self.index if number == 0 else SECRET + 2 * number)
 
-    def _fallen(self, sample: Sample, coins: Coins | DrawnCoins) -> Sample | None:
-        """The transcript simulated anew with these coins; None where it cannot be."""
-        if sample.again is None:
-            return None
-        live = _at_once(coins.copied())
-        made = attempted(sample.again)(coins=lambda _: live)
-        history = live.history if isinstance(live, Coins) else None
-        return replace(made, coins=lambda: _at_once(coins.copied() if history is None else Coins.of(history)))
-
     def _compared(self, made: Sample, world: int) -> tuple[UnprotectedMessage | None, int | None]:
         """The first unprotected message for who knows the coins, and its number; None where hidden noise may explain
         it, or may not."""
@@ -362,18 +353,6 @@ class RareTosses:
             return None, None if np.isfinite(found.leaked[0]) else 0
         named = (one for one in (found.uncovered, found.inexplicable) if one is not None and one.message == first)
         return next(named, None), int(first)
-
-
-def _at_once(coins: Coins | DrawnCoins) -> Coins | DrawnCoins:
-    """These coins, of which a choice is tossed when it is made: the network has to know whom a message goes to."""
-    choose = coins.choose
-
-    def at_once(options: Sequence[int]) -> int:
-        one = choose(options)
-        return int(one) if are_whole(options) else one
-
-    setattr(coins, "choose", at_once)  # noqa: B010
-    return coins
 
 
 def _until(sample: Sample, agent: int, message: int) -> Sample:

@@ -60,6 +60,9 @@ AMONG = 96
 """Rows among such others, at most."""
 TOGETHER, MOVED = 256, 4096
 """Rows of records that are replayed together, and rows of all of them, at most, but for two directions of each."""
+GATES, OPENED = 64, 2**14
+"""Transcripts in which it is seen what each record costs, where little is moved: one that counts where noise opens a
+gate costs nothing in others; and rows of all that are replayed in these, times messages, at most."""
 SAME = 1e-6
 """Relative: points and costs that differ by less are the same."""
 TURNED = 8
@@ -446,31 +449,41 @@ class EachRecord(Rows):
 
     @classmethod
     def costs(cls, simulation: Simulation, agent: int, records: Sequence[int], delta: float) -> Array | None:
-        """What one transcript's releases lose at δ (`_lost`) where the gradient of each of these records goes one way
-        and the other, (records,): the most of some directions and sizes; ∞ where a message has no noise. None where
-        that is not known."""
-        if not records or (sample := plain(simulation, agent)) is None:
+        """What releases lose at δ (`_lost`) where the gradient of each of these records goes one way and the other,
+        (records,): the most of some directions and sizes, and of some transcripts but for a share δ of these; ∞ where
+        a message has no noise. None where that is not known."""
+        if not records or (sample := plain(simulation, agent, GATES)) is None:
             return None
         own = simulation.problem.objectives[agent]
         d, unit = own.dimension, _unit(own)
         directions = np.concatenate([_even(d)[None], np.eye(d)[evenly(d, TURNED)]])
+        work = 2 * 2 * len(directions) * len(records) * (1 + len(sample.view.transcript.at_node(agent)))
+        each = [sample.replica(k) for k in range(max(1, min(GATES, OPENED // work)))]
         for share in NEARER:
             ways = np.concatenate([size * unit * directions for size in (share * _OFF, 1.0)])
             ways = ways[: max(2, MOVED // (2 * len(records)))]
-            together = max(1, TOGETHER // (2 * len(ways)))
-            found = list[Array]()
-            for first in range(0, len(records), together):
-                some = np.repeat(np.array(records[first : first + together]), len(ways))
-                slopes = np.tile(ways, (len(some) // len(ways), 1))
-                still, nothing = np.zeros(2 * len(some)), np.zeros((2 * len(some), 0))
-                both, moved = np.concatenate([-slopes, slopes]), np.concatenate([some, some])
-                rows = cls(own, both, still, still, None, nothing, moved=moved)._seen(sample, agent)
-                if rows is None:
-                    break
-                found.append(np.max(rows.mirrored(delta).reshape(-1, len(ways)), axis=1))
-            else:
-                return np.concatenate(found)
+            looked = [cls._costs(own, one, agent, records, ways, delta) for one in each]
+            found = [one for one in looked if one is not None]
+            if len(found) == len(each):
+                return np.sort(found, axis=0)[-1 - int(delta * len(found))]
         return None
+
+    @classmethod
+    def _costs(
+        cls, own: Objective, sample: Sample, agent: int, records: Sequence[int], ways: Array, delta: float
+    ) -> Array | None:
+        """The same of one transcript, and where gradients go these ways."""
+        together, found = max(1, TOGETHER // (2 * len(ways))), list[Array]()
+        for first in range(0, len(records), together):
+            some = np.repeat(np.array(records[first : first + together]), len(ways))
+            slopes = np.tile(ways, (len(some) // len(ways), 1))
+            still, nothing = np.zeros(2 * len(some)), np.zeros((2 * len(some), 0))
+            both, moved = np.concatenate([-slopes, slopes]), np.concatenate([some, some])
+            rows = cls(own, both, still, still, None, nothing, moved=moved)._seen(sample, agent)
+            if rows is None:
+                return None
+            found.append(np.max(rows.mirrored(delta).reshape(-1, len(ways)), axis=1))
+        return np.concatenate(found)
 
     def batch(self, indices: Sequence[int]) -> Rows:
         share = int(getattr(self.own, "records", 1)) * np.mean(np.equal.outer(self.moved, indices), axis=-1)

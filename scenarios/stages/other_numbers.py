@@ -197,23 +197,27 @@ def unlike(simulations: Sequence[Simulation], own: Sequence[Sample], agent: int)
     """Transcripts where agents release other numbers, one of each of these networks: of each way in which the agent
     then mixes what is private with what it has seen, other than in its `own` transcripts, one; those first that move
     its releases farthest. None where the code fails."""
+    noise = Anywhere(SIZES[1])
+    found = shares([elsewhere(one, noise) for one in simulations], own, agent)
+    return [] if noise.own else [samples for _, samples in found[1:]]
+
+
+def shares(
+    simulations: Sequence[Simulation], own: Sequence[Sample], agent: int
+) -> list[tuple[float, tuple[Sample, ...]]]:
+    """Ways in which the agent mixes what is private with what it has seen: the share of each in transcripts of these
+    networks, and one of each network; first its `own`. None where the code fails."""
     with suppress(Exception), np.errstate(all="ignore"):
-        noise = Anywhere(SIZES[1])
-        each = [
-            worlds(elsewhere(one, noise), agent, one.problem.objectives[agent], COPIES)(0, FIRST_CHUNK)
-            for one in simulations
-        ]
-        if noise.own:
-            return []
-        here, there = _ways(own, agent), _ways(each, agent)
-        seen = here if here.shape[1] == there.shape[1] else there[:0]
-        found = list[int]()
-        for k in range(COPIES):
-            if not np.any(_alike(seen, there[k])):
-                found.append(k)
-                seen = np.concatenate([seen, there[[k]]])
-        found.sort(key=lambda k: -float(np.max(np.abs(there[k]))))
-        return [tuple(one.replica(k) for one in each) for k in found[:WAYS]]
+        each = [worlds(one, agent, one.problem.objectives[agent], COPIES)(0, FIRST_CHUNK) for one in simulations]
+        here, there = _ways(own, agent)[:1], _ways(each, agent)
+        seen = _alike(there, here[0]) if here.shape[1] == there.shape[1] else np.zeros(COPIES, dtype=np.bool_)
+        found = [(float(np.mean(seen)), tuple(own))]
+        for k in np.argsort(-np.max(np.abs(there), axis=1), kind="stable"):
+            if not seen[k] and len(found) <= WAYS:
+                alike = _alike(there, there[k])
+                seen |= alike
+                found.append((float(np.mean(alike)), tuple(one.replica(int(k)) for one in each)))
+        return found
     return []
 
 

@@ -9,7 +9,8 @@ turned to others as long as that costs more. Where all of an agent's data may di
 such places, and there are no others. What each does at every history of the coins, or at some that are drawn, is
 replayed on a transcript that the audit does not use, of each kind of messages that the coins decide on: that ranks
 pairs, and proves nothing. Where none costs more than is claimed, and other numbers are mixed otherwise with what is
-private (`other_numbers.unlike`), pairs are ranked there too.
+private (`other_numbers.unlike`), pairs are ranked there too; at δ > 0 in transcripts as they are drawn, each way of
+mixing at the δ that is left for its share.
 """
 
 import math
@@ -153,13 +154,28 @@ class _Search:
             if moved is not None and cost > most * (1 + SAME):
                 found, most = moved, cost
         claimed = self.claim.epsilon
-        if claimed is None or self.claim.delta > 0 or exceeds(most, claimed):
+        if self.claim.delta > 0:
+            return self._of_shares(tried) or found
+        if claimed is None or exceeds(most, claimed):
             return found
         for among in tried:
             for samples in other_numbers.unlike(self.kinds(among.agent).simulations, among.samples, among.agent):
                 there = replace(among, samples=samples)
                 if exceeds(there.best[1], claimed) and (moved := self._moved(there)) is not None:
                     return moved  # it is refuted, or doubted
+        return found
+
+    def _of_shares(self, tried: "Sequence[_Among]") -> Pair | None:
+        """Where an agent mixes what is private in several ways, by what was drawn: what costs most in one of them, at
+        the δ that all transcripts leave for its share of them; None where there is one way."""
+        found, most = None, 0.0
+        for among in tried:
+            ways = other_numbers.shares(self.kinds(among.agent).simulations, among.samples, among.agent)
+            for share, samples in ways if len(ways) > 1 else ():
+                if share > self.claim.delta:
+                    there = replace(among, samples=samples, delta=self.claim.delta / share)
+                    if there.best[1] > most * (1 + SAME) and (moved := self._moved(there)) is not None:
+                        found, most = moved, there.best[1]
         return found
 
     def _moved(self, among: "_Among") -> Pair | None:

@@ -351,10 +351,15 @@ class _Worlds:
         dither: NoiseThrough | None = None,
         tosses: int | None = None,
         coins: NoiseThrough | None = None,
+        around: NoiseThrough | None = None,
     ) -> Sample:
         ways = {"noise_through": noise, "dither_through": dither, "coins_through": coins}
         others: dict[str, Mapping[int, NoiseThrough]] = {name: getattr(self.simulation, name) for name in ways}
         through = {name: {**others[name], self.agent: way} for name, way in ways.items() if way is not None}
+        if around is not None:
+            own = through.get("noise_through", others["noise_through"])
+            near = {i: around for i in range(self.simulation.topology.agents) if i != self.agent}
+            through["noise_through"] = {**own, **near}
         found = self._seen(self._run(world, index, replicas, tosses, **through), self.agent)
         return replace(
             found, again=partial(self._sample, world, index, replicas, noise=noise, dither=dither, tosses=tosses)

@@ -13,15 +13,12 @@ the other, from several places, as long as the loss grows: what is found is poss
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, cast
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import special
 
-from attacks.audit.loss.comparison import Sample
-from attacks.replay import Release, attempted
 from netsim.arrays import Array, evenly
-from netsim.mechanisms import Laplace
 
 SWEEPS, STARTS, PLACES = 6, 4, 16
 """How often each number is set, at most; histories at whose releases it is begun; and values that are tried."""
@@ -29,7 +26,7 @@ _WORK = 2e7
 """Densities that are computed, at most."""
 _SAME = 9
 """Decimals to which values are told apart."""
-_BESIDE = 1e-7
+BESIDE = 1e-7
 """Scales of the noise by which releases are beside a value: at one a number in the clear may be what is seen."""
 
 
@@ -42,8 +39,8 @@ class Mixture:
 
     @classmethod
     def of(cls, histories: Sequence[tuple[float, Array | None]]) -> Self | None:
-        """Of ln of the odds and `values_of` each history, None of those that send other messages, which are left out;
-        None where the others differ in their releases."""
+        """Of ln of the odds and the values of each history, None of those that send other messages, which are left
+        out; None where the others differ in their releases."""
         if len({None if values is None else values.shape for _, values in histories} - {None}) != 1:
             return None
         log_odds, values = zip(*((chance, each) for chance, each in histories if each is not None), strict=True)
@@ -120,39 +117,3 @@ class Worlds(NamedTuple):
 
 def _some(values: Array) -> Array:
     return values[evenly(len(values), PLACES)]
-
-
-def values_of(releases: Sequence[Release], transcripts: int) -> Array | None:
-    """Values of releases of the first transcripts, (transcripts, numbers), in scales of their Laplace noise; None
-    where another law has made one, or there is none."""
-    if not releases or not all(isinstance(one.mechanism, Laplace) and np.all(one.scale > 0) for one in releases):
-        return None
-    each = (one.value / np.broadcast_to(one.scale, one.value.shape) for one in releases)
-    return np.concatenate([one[:transcripts] for one in each], axis=1)
-
-
-class _Given(np.random.Generator):
-    """Laplace noise of unit scale that is these draws, one after the other."""
-
-    def __init__(self, source: np.random.Generator, draws: Sequence[Array]) -> None:
-        super().__init__(source.bit_generator)
-        self._draws = list(reversed(draws))
-
-    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        drawn: Any = cast(Any, super()).laplace(0.0, 1.0, size)
-        given = self._draws.pop() if self._draws else drawn
-        return loc + scale * (given if np.shape(given) == np.shape(drawn) else drawn)
-
-
-def aimed_at(sample: Sample, made: Sequence[Release], worlds: Worlds) -> Sample | None:
-    """The transcript of one replica, whose releases were `made`, with noise that puts them where the loss is largest:
-    of the same toss, which may hold other values where these depend on what was released; None where it cannot be
-    simulated anew."""
-    if sample.again is None:
-        return None
-    values = values_of(made, 1)
-    if values is None or values.shape[1] != worlds.true.values.shape[1]:
-        return None  # of this toss, which has other numbers than those that explain the same messages
-    ends = np.cumsum([one.value.shape[-1] for one in made])[:-1]
-    draws = np.split(worlds.largest() + _BESIDE - values, ends, axis=1)
-    return attempted(sample.again)(noise=lambda source: _Given(source, draws))

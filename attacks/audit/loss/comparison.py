@@ -238,9 +238,16 @@ class Tilting(NamedTuple):
 
 
 class SimulatedAnew(Protocol):
-    """Simulates a sample once more, the agent's coins or its noise changed on their way to it."""
+    """Simulates a sample once more, the agent's coins or its noise changed on their way to it, or the noise of all
+    agents `around` it."""
 
-    def __call__(self, *, coins: NoiseThrough | None = None, noise: NoiseThrough | None = None) -> "Sample": ...
+    def __call__(
+        self,
+        *,
+        coins: NoiseThrough | None = None,
+        noise: NoiseThrough | None = None,
+        around: NoiseThrough | None = None,
+    ) -> "Sample": ...
 
 
 @dataclass(frozen=True)
@@ -252,8 +259,7 @@ class Sample:
     (releases, replicas): where noise was tilted (`attacks.audit.loss.aimed`), ln of the likelihood ratio of its own
     law over that drawn from, release by release; `tilting` is that law, where it is the same for all replicas.
     `tossed`: whether any agent tossed private coins. `computed`: who computed the run, where that is known.
-    `again` simulates the same anew with the agent's coins or noise changed on their way to it; None: that is not
-    known.
+    `again` simulates the same anew with coins or noise changed; None: that is not known.
     `queries`: how often the agent asked in the run; None: that is not known, and replays may ask without end.
     """
 

@@ -15,7 +15,8 @@ What no history explains that was drawn, of either world, tells nothing: noise t
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -26,15 +27,16 @@ from scipy import special
 from attacks.audit.accounting.formulas import SelfCheck, Weighted, epsilon_estimate, epsilon_from_losses
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.games.game import play
-from attacks.audit.loss.aimed_mixture import Worlds, aimed_at, values_of
 from attacks.audit.loss.comparison import Sample
+from attacks.audit.loss.costliest import NUMBERS, RUNS, WORK, Histories, Look, Numbers, Search
 from attacks.audit.loss.noise_check import ALPHA
 from attacks.audit.loss.recovered import all_come_out
+from attacks.audit.verdict import exceeds
 from attacks.replay import CombinedReleaseError, Hypothesis, Replayed, Sending, attempted_replay
 from attacks.replay.coins import HISTORIES, Coins, DrawnCoins, copied, every
 from netsim.arrays import Array
 from netsim.claims import Claim
-from netsim.errors import AttackError, PrivacyError
+from netsim.errors import AttackError, NetsimError, PrivacyError
 from netsim.mechanisms import DiscreteMechanism, UniformModulo
 from netsim.shown import show
 from netsim.transcript import Transcript
@@ -217,22 +219,24 @@ class History(NamedTuple):
         one = _Likelihood.of(found, replicas)
         return cls(log_chance + one.log_density, one.numbers, sent + np.isfinite(one.log_density))
 
+    @classmethod
+    def of_all(cls, found: "Sequence[History]") -> "History":
+        """Several, one a row."""
+        return cls(*(np.array([getattr(one, name) for one in found]) for name in cls._fields))
+
     def total(self, numbers: Array) -> Array:
         """ln of the sum of histories, one a row, with so many numbers that have a density; (replicas,)."""
         return np.asarray(special.logsumexp(np.where(self.numbers == numbers, self.terms, -math.inf), axis=0))
 
 
-_Noted = tuple[float, Array | None]
-"""ln of the odds of a history, and the values that it releases in the first transcripts, (transcripts, numbers)."""
 _Read = Callable[[_Group, Hypothesis], Iterator[tuple[Any, History]]]
 """Histories of a group under a hypothesis, each with what makes its coins anew."""
 Shares = Callable[[float], None]
 """Receiver of the share of all histories that was read since it was called before."""
 
 
-def _listing(agent: int, most: int, progress: Shares, noted: list[_Noted] | None = None) -> _Read:
-    """Every history, of which as large a share is read as it is likely; its odds and the values that it releases in
-    the first transcripts are put down."""
+def _listing(agent: int, most: int, progress: Shares) -> _Read:
+    """Every history, of which as large a share is read as it is likely."""
 
     def read(group: _Group, hypothesis: Hypothesis) -> Iterator[tuple[Callable[[], Coins], History]]:
         def one(coins: Coins) -> tuple[Coins, Replayed]:
@@ -240,8 +244,6 @@ def _listing(agent: int, most: int, progress: Shares, noted: list[_Noted] | None
 
         for chance, (coins, found) in every(one, most):
             progress(math.exp(chance))
-            if noted is not None:
-                noted.append((chance, values_of(found.releases, LOOKED_AT)))
             yield partial(Coins.of, coins.history), History.of(group, chance, found)
 
     return read
@@ -285,7 +287,7 @@ def _together(group: _Group, agent: int, hypothesis: Hypothesis, read: _Read) ->
     at so few histories that hardly any of them is drawn.
     """
     made, found = zip(*read(group, hypothesis), strict=True)
-    whole = History(*(np.array([getattr(one, name) for one in found]) for name in History._fields))
+    whole = History.of_all(found)
     rng = np.random.default_rng(len(group.at))
     for k in range(len(group.at)) if len(group.at) > 1 else ():
         one = _Group(group.sample.replica(k), [0], group.ending)
@@ -325,8 +327,14 @@ class _Losses(NamedTuple):
     secret: Array | None
     histories: int
     tried: int
-    worlds: Mapping[int, Worlds] = {}
     unlisted: str | None = None
+
+    def joined(self, other: "_Losses") -> "_Losses":
+        """These, and others."""
+        known = np.append(self.known, other.known)
+        secret = None if self.secret is None or other.secret is None else np.append(self.secret, other.secret)
+        histories, tried = max(self.histories, other.histories), max(self.tried, other.tried)
+        return self._replace(known=known, secret=secret, histories=histories, tried=tried)
 
 
 def unseen(_: float) -> None:
@@ -377,52 +385,68 @@ def _of_histories(
     progress: Shares,
     *,
     alone: bool = False,
-) -> tuple[Array, int, int, dict[int, Worlds]]:
-    """Losses for who does not know the coins, and `Losses.histories`, `tried` and `worlds`."""
+) -> tuple[Array, int, int]:
+    """Losses for who does not know the coins, and `_Losses.histories` and `tried`."""
     secret, most, tried = np.zeros(len(samples)), 1, 1
-    mixtures = dict[_Ending, dict[int, Worlds]]()
     groups = _grouped(samples, agent, endings, alone)
     each = min(HISTORIES, max(64, 4 * HISTORIES // len(groups)))  # transcripts of other times are replayed apart
-    share = _part_of(progress, 2 * len(groups))
+    listing = _listing(agent, each, _part_of(progress, 2 * len(groups)))
     for group in groups:
-        noted: tuple[list[_Noted], list[_Noted]] = ([], [])
-        into = (None, None) if group.ending in mixtures else noted
-        one, two = (
-            _together(group, agent, f, _listing(agent, each, share, some))
-            for f, some in zip((true, other), into, strict=True)
-        )
+        one, two = (_together(group, agent, f, listing) for f in (true, other))
         secret[group.at] = _ratio(one, two)
         for found in (one, two):
             most = max(most, int(np.max(np.sum(np.isfinite(found.terms), axis=0))))
             tried = max(tried, len(found.terms))
-        if group.ending not in mixtures:
-            mixtures[group.ending] = {group.at[k]: known for k, known in _mixtures((one, two), noted)}
-    return secret, most, tried, {k: known for some in mixtures.values() for k, known in some.items()}
+    return secret, most, tried
 
 
-def _mixtures(
-    worlds: tuple[History, History], noted: tuple[Sequence[_Noted], Sequence[_Noted]]
-) -> Iterator[tuple[int, Worlds]]:
-    """Of the first transcripts of a group those that different histories explain, and the mixtures of these: what may
-    be zeros in the clear, or a release, is one or the other in a transcript."""
-    fewest = _fewest(worlds[0])
-    explain = [np.isfinite(one.terms) & (one.numbers == fewest) for one in worlds]
-    found = set[bytes]()
-    for k in range(min(fewest.size, LOOKED_AT)):
-        which = b"".join(one[:, k].tobytes() for one in explain)
-        if which in found:
-            continue
-        found.add(which)
-        both = (
+def _looked(sample: Sample, agent: int, worlds: tuple[Hypothesis, Hypothesis], histories: int) -> Look:
+    """Transcripts of the first world, as many as may be where there are so many histories, replayed together at all
+    of these."""
+    mine = read_at(sample, agent, worlds[0], sample.coins())
+    numbers = sum(release.value.shape[-1] for release in mine.releases)
+    part = sample.at_door(agent).part(slice(max(1, NUMBERS // (histories * max(1, numbers)))))
+    replicas, reads = part.view.replicas, list[list[_Numbered]]()
+    group, own = _Group(part, list(range(replicas)), _ending(mine)), Numbers.of(mine.releases, replicas)
+    for hypothesis in worlds:
+
+        def read(coins: Coins, hypothesis: Hypothesis = hypothesis) -> tuple[Coins, Replayed]:
+            return coins, read_at(part, agent, hypothesis, coins)
+
+        reads.append(
             [
-                (chance, None if values is None else values[k])
-                for (chance, values), here in zip(some, one[:, k], strict=True)
-                if here
+                _Numbered(
+                    History.of(group, chance, there), Numbers.of(there.releases, replicas), chance, coins.history
+                )
+                for chance, (coins, there) in every(read, HISTORIES)
             ]
-            for some, one in zip(noted, explain, strict=True)
         )
-        if (known := Worlds.of(*both)) is not None:
-            yield k, known
+    one, two = (History.of_all([one.history for one in some]) for some in reads)
+    fewest = _fewest(one)
+    with np.errstate(invalid="ignore"):
+        losses = one.total(fewest) - two.total(fewest)
+    known = np.isfinite(fewest) & (_fewest(two) >= fewest) & ~np.isnan(losses)
+    both = [
+        Histories.mixed(
+            [one.log_chance for one in some],
+            np.isfinite(found.terms) & (found.numbers == fewest),
+            [one.numbers for one in some],
+            own,
+        )
+        for found, some in zip((one, two), reads, strict=True)
+        if own is not None
+    ]
+    coins = [partial(Coins.of, one.outcomes) for one in reads[0]]
+    return Look(np.where(known, losses, -math.inf), coins, own, both)
+
+
+class _Numbered(NamedTuple):
+    """One history of a group, with the numbers that it releases, ln of its odds, and how its coins come out."""
+
+    history: History
+    numbers: Numbers | None
+    log_chance: float
+    outcomes: tuple[int, ...]
 
 
 class _Scores(NamedTuple):
@@ -471,13 +495,15 @@ def price_of_secret(
     bounded: bool = True,
     played: bool = True,
     besides: tuple[Sequence[Sample], Sequence[Sample]] = ((), ()),
+    claimed: float | None = None,
     progress: Shares = unseen,
 ) -> SecretCoins | None:
     """The price of both directions together, at `confidence` by itself; None where coins choose receivers alone.
 
     From so many tosses of each world, one in four of the audit's `transcripts`, but at least `TOSSED`, fewer in long
     runs, and `FEWEST` at δ = 0. There transcripts of either world `besides` these count too, of one replica each: any
-    that is possible.
+    that is possible; and of a claim about who does not know the coins one that is searched for, less where what is
+    `claimed` is refuted anyway (`attacks.audit.loss.costliest`).
 
     Where histories cannot be listed a game with drawn ones is `played` against who does not know them. `progress`
     receives shares of those that are listed or drawn.
@@ -512,11 +538,16 @@ def price_of_secret(
         several = unlisted is not None and played  # a game wants some where pure ε does not
         more = range(tosses, plainly if several else tosses)
         if delta == 0:
-            aimed += (*besides[world], *(_aimed_at(looks[world], agent, pair[0], seen[world]) if played else ()))
+            aimed += besides[world]
         plains.append(plain + [simulate(world, first + 2 * k) for k in more])
         listed = unlisted is None
         drawn, others = (losses_of(one, agent, *pair, listed=listed, progress=part) for one in (plain, aimed))
         seen += [drawn, others]
+        if delta == 0 and played and drawn.secret is not None and others.secret is not None:
+            most = float(np.max([*drawn.secret, *others.secret]))
+            runs = 0 if claimed is not None and exceeds(most, claimed) else RUNS
+            found = _costliest(simulate(world, 0), agent, pair, runs, max(drawn.tried, others.tried), most)
+            others = others if found is None else others.joined(found)
         seldom = max(seldom, float(np.max(others.known[tosses:], initial=0.0)))
         often = max(often, float(np.max(drawn.known)), float(np.max(others.known[:tosses])))
         weights = np.array([0.0 if one.log_weights is None else float(np.sum(one.log_weights)) for one in aimed])
@@ -536,14 +567,21 @@ def price_of_secret(
     return SecretCoins(epsilon, above, None, tosses, unlisted, drawn, apart, rarer)
 
 
-def _aimed_at(samples: Sequence[Sample], agent: int, true: Hypothesis, seen: _Losses) -> tuple[Sample, ...]:
-    """Of those that other histories explain one each, with noise aimed at the largest loss for who does not know the
-    coins."""
-    made = (
-        aimed_at(samples[k], read_at(samples[k], agent, true, samples[k].coins()).releases, known)
-        for k, known in seen.worlds.items()
-    )
-    return tuple(one for one in made if one is not None)
+def _costliest(
+    base: Sample, agent: int, worlds: tuple[Hypothesis, Hypothesis], runs: int, histories: int, most: float
+) -> _Losses | None:
+    """Losses of a transcript like those of a `base`, or of other tosses in so many `runs`, that was found to lose
+    most; None where it is no more than `most`. So many `histories` were listed."""
+    messages = 1 + len(base.view.transcript.at_node(agent))
+    runs = min(runs, WORK // (4 * histories * messages))
+    for loss, one in Search(base, partial(_looked, agent=agent, worlds=worlds, histories=histories), runs).found():
+        if loss <= most * (1 + _SAME):
+            break
+        with suppress(NetsimError):  # of numbers so large that something is lost in rounding, say
+            found = losses_of([one], agent, *worlds)
+            if found.secret is not None:
+                return found
+    return None
 
 
 def _of_drawn(

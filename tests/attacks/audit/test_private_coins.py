@@ -8,7 +8,7 @@ import pytest
 
 from attacks.audit import audit
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.loss import secret_coins
+from attacks.audit.loss import costliest, secret_coins
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Bound, Verdict
 from netsim.algorithms import Algorithm, Clip
@@ -216,10 +216,10 @@ class TestPrivateCoins:
         found = audited(of, 8.0, 0.0, trials=60)
         assert "a history that fails" in (found.unpriced or found.secret.unlisted)
 
-        def aimed_at(*_):
+        def aimed(_):
             raise ValueError("a mistake of netsim's")
 
-        monkeypatch.setattr(secret_coins, "aimed_at", aimed_at)
+        monkeypatch.setattr(costliest.Look, "aimed", aimed)
         with pytest.raises(ValueError, match="a mistake"):
             audited((replace(of[0], algorithm=Batch()), of[1]), 8.0, 0.0, trials=60)
 

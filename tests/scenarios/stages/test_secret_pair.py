@@ -510,6 +510,28 @@ def test_with_gaussian_noise_all_that_is_seen_counts_together(tmp_path, name):
     assert gaussian_epsilon(kinds, clipped, delta) >= 0.97 * truth
 
 
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_at_a_delta_the_pair_costs_most_in_a_way_of_mixing_that_few_transcripts_need_have(tmp_path, side):
+    """One of eight records where a public number has a sign, else a fifth of their mean: that one hides least among
+    others at an end of its own, for which all of the mean is the same."""
+    body = f"""
+        one, public = choose(coins, range(8)), node.privatize(x, Laplace(1.0))
+        node.broadcast(public=public)
+        each = [await asked(k) for k in range(8)]
+        made = [(np.where({side} * public > 0.0, each[one], sum(each) / 40), 0.4)]
+"""
+    code = BY_HAND.format(name="Signed", body=body.strip("\n"))
+    experiment, subject = made(tmp_path, "Signed", code, dimension=1, agent=0, delta=0.02)
+    claim = subject.simulation.claim(experiment.adjacency, 1, 0.02)
+    pair, _ = audited_pair(experiment, subject, claim, 1, Silent())
+    ends = [
+        {float(np.clip(one.batch([k]).gradient(np.zeros((1, 1))).item(), -1.0, 1.0)) for k in range(8)}
+        for one in pair.hypotheses
+    ]
+    assert sorted(map(len, ends)) == [1, 2]
+    assert {*ends[0], *ends[1]} == {-1.0, 1.0}
+
+
 @pytest.mark.parametrize(("delta", "numbers"), [(0.01, 1), (0.01, 2), (0.1, 2)])
 def test_gaussian_noise_of_several_scales_is_a_mixture_of_laws_of_several_widths(delta, numbers):
     """At one of two tosses a number of 1 or −1, at the other one nothing, with half the noise; and a number that

@@ -656,3 +656,18 @@ class Differences(Sound):
 class TwoGradients(Differences):
     def moved(self, adjacency, dimension):
         return 0.0 if adjacency.constant else 2 * adjacency.gradient_change
+
+
+@dataclass(frozen=True)
+class Swapped(Algorithm):
+    """The second of two records counts most, but where a public number is above a threshold."""
+
+    above: float
+
+    async def run(self, node):
+        public = node.privatize(node.zeros(), Laplace(1.0))
+        node.broadcast(public=public)
+        one, two = [np.clip(await node.gradient(node.zeros(), [k]), -1.0, 1.0) for k in range(2)]
+        value = np.where(public > self.above, 4 * one + two, one + 2 * two)
+        node.broadcast(x=node.privatize(value, Laplace(1.0)))
+        node.estimate(public)
