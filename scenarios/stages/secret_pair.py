@@ -81,7 +81,8 @@ def audited_pair(
 ) -> tuple[Pair, PairSearch | None]:
     """`pair_for`; where it was searched for and the claim keeps coins secret, the pair that costs most for who does
     not know them."""
-    pair, search = pair_for(experiment, subject, claim, activations, progress)
+    kinds = dict[int, CoinKinds]()
+    pair, search = pair_for(experiment, subject, claim, activations, progress, kinds)
     spec = experiment.scenario.audit
     assert spec is not None
     claim = for_listener(claim, spec)
@@ -89,7 +90,7 @@ def audited_pair(
         return pair, search  # nothing costs more than what has no noise
     of_any = holds_for_any_change(subject, claim, activations)
     change = None if of_any else claim.adjacency.change or constant_change(subject, claim, activations)
-    looked = _Search(subject, claim, activations, pair, change)
+    looked = _Search(subject, claim, activations, pair, change, kinds)
     if not (of_any or change) or (most := looked.cost) is None:
         return pair, search
     agents = agents_of(subject.simulation, spec.agent)
@@ -116,7 +117,7 @@ class _Search:
     activations: int
     pair: Pair
     change: float | None
-    _kinds: dict[int, CoinKinds] = field(default_factory=dict[int, CoinKinds], init=False)
+    _kinds: dict[int, CoinKinds] = field(default_factory=dict[int, CoinKinds])
 
     def kinds(self, agent: int) -> CoinKinds:
         """Those of an agent's coins."""

@@ -102,11 +102,17 @@ KEPT = 32
 
 
 def pair_for(
-    experiment: Experiment, subject: Subject, claim: Claim, activations: int, progress: Progress
+    experiment: Experiment,
+    subject: Subject,
+    claim: Claim,
+    activations: int,
+    progress: Progress,
+    known: dict[int, CoinKinds] | None = None,
 ) -> tuple[Pair, PairSearch | None]:
     """The pair under audit, and the search that found it; without `audit.search` the experiment's own.
 
-    `activations` is Θ, at which the claim was evaluated. Errors as `attacks.audit.pair.search`'s.
+    `activations` is Θ, at which the claim was evaluated. The kinds of agents' coins that are found become `known`.
+    Errors as `attacks.audit.pair.search`'s.
     """
     spec, pair = experiment.scenario.audit, experiment.pair
     assert spec is not None
@@ -122,6 +128,8 @@ def pair_for(
         pair = replace(pair, change_used=_used(subject, claim, pair, points), any_change=of_any)
         return replace(pair, doubt=other_numbers.doubt(subject.simulation, pair, claim)), None
     kinds = CoinKinds.of_each(subject.simulation, looked_at)
+    if known is not None:
+        known |= kinds
     networks = {k: one.unlike for k, one in kinds.items()}
     tried = sum(budget for *_, budget in _wanted(networks, spec.search.candidates))
     progress.begin(f"{subject.spec.name}: searching the worst pair", tried)  # and pairs with both worlds moved

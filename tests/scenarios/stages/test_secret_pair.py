@@ -12,6 +12,7 @@ from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
 from scenarios.schema.scenario import Scenario
 from scenarios.stages import hidden_values
+from scenarios.stages.coin_kinds import CoinKinds
 from scenarios.stages.secret_pair import audited_pair
 from scenarios.stages.worlds import AuditOptions, audited, holding, worlds
 
@@ -353,6 +354,15 @@ def test_the_pair_is_of_the_agent_with_the_fewest_records(tmp_path):
     pair, epsilon = searched(experiment, subject, 1)
     assert experiment.problem.records[pair.agent] == 6
     np.testing.assert_allclose(epsilon, math.log(5 / 6 + math.exp(2 * CLIP / SCALE) / 6), rtol=1e-4)
+
+
+def test_kinds_of_an_agents_coins_are_found_once(tmp_path, monkeypatch):
+    experiment, subject = made(tmp_path, "OneOfAll")
+    looked, of = list[int](), CoinKinds.of
+    monkeypatch.setattr(CoinKinds, "of", lambda simulation, agent: looked.append(agent) or of(simulation, agent))
+    claim = subject.simulation.claim(experiment.adjacency, 1, 0.0)
+    audited_pair(experiment, subject, claim, 1, Silent())
+    assert sorted(looked) == [0, 1, 2]
 
 
 WHOLE = {
