@@ -440,12 +440,16 @@ class _Audit:
         return play(zero, one, delta=self.claim.delta, confidence=sure, rng=self.rng)
 
     def _proof(self, lower: float) -> _Proof:
-        """It has to be over any data where the claim is, and nothing bounds a change (`Pair.doubt`), and where the
-        pair has lost more: `lower`."""
+        """It has to be over any data where the claim is, and nothing bounds a change (`Pair.doubt`), where that is
+        bounded, whatever the pair, and where the pair has lost more: `lower`."""
         own: Bound | str = ""
-        for adjacency in (ANY_DATA,) if self.pair.doubt else (self.claim.adjacency, ANY_DATA):
+        tried = (ANY_DATA,) if self.pair.doubt else (self.claim.adjacency, ANY_DATA)
+        tried = tried[::-1] if self.pair.claimed_of_any else tried
+        for adjacency in tried:
             own = bound_or_why(partial(self._bound_over, adjacency, lower))
             if isinstance(own, str):
+                if adjacency is not tried[-1] and adjacency is ANY_DATA:  # code that bounds no data
+                    continue
                 return _Proof(unbounded=own)
             if exceeds(lower, own.epsilon):
                 continue

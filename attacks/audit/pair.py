@@ -67,10 +67,10 @@ class Pair:
     `change_used` is the share of the change that the claim allows by which they differ, 0 to 1; None: not known
     (`attacks.audit.pair.change_used`). `doubt` is a sentence that says why nobody is comforted where nothing exceeds
     the claim on this pair; None: nothing is known that does. `any_change`: the claim is held to any data, for it is
-    of any change and the code bounds what it makes of one. `of_all_records`: of all records of the agent none costs
-    more than the one that differs, where all histories of its private coins were counted. `over_all_tosses`: pairs
-    were ranked by what they cost who does not know these coins. `seen_less` says that the claim is of more
-    activations than any agent that was looked at had; None: it is not.
+    of any change (`claimed_of_any`) and the code bounds what it makes of one. `of_all_records`: of all records of the
+    agent none costs more than the one that differs, where all histories of its private coins were counted.
+    `over_all_tosses`: pairs were ranked by what they cost who does not know these coins. `seen_less` says that the
+    claim is of more activations than any agent that was looked at had; None: it is not.
     """
 
     agent: int
@@ -79,6 +79,7 @@ class Pair:
     change_used: float | None = None
     doubt: str | None = None
     any_change: bool = False
+    claimed_of_any: bool = False
     of_all_records: bool = False
     over_all_tosses: bool = False
     seen_less: str | None = None

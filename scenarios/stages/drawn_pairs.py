@@ -108,13 +108,16 @@ class Rows:
         return Rows(own, slopes, still, still, None, np.zeros((len(slopes), 0)))
 
     @classmethod
-    def drawn(cls, simulation: Simulation, agent: int, record: int | None) -> "Rows | None":
+    def drawn(
+        cls, simulation: Simulation, agent: int, record: int | None, transcript: int | None = None
+    ) -> "Rows | None":
         """Along coordinates, signs, random vectors (a quarter of them from a gradient of 0), and along what moves the
-        releases most; the first row moves nothing. Fewer where much is released. None where nothing is,
-        where a codec rounds it, or where the code fails on such data."""
+        releases most, in one transcript or in that of `GATES`; the first row moves nothing. Fewer where much is
+        released. None where nothing is, where a codec rounds it, or where the code fails on such data."""
         own, rng = simulation.problem.objectives[agent], np.random.default_rng(0)
-        if (sample := plain(simulation, agent)) is None:
+        if (sample := plain(simulation, agent, 1 if transcript is None else GATES)) is None:
             return None
+        sample = sample if transcript is None else sample.replica(transcript)
         count = max(64, min(ROWS, math.isqrt(int(WORK / (own.dimension * len(sample.releases))))))
         vectors = _unit(own) * _directions(rng, count, own.dimension)
         bends = _unit(own) * np.exp(rng.uniform(-3, 5, count)) * (rng.random(count) < 0.5)
@@ -313,10 +316,10 @@ class Rows:
         return np.repeat(self.slopes, [*map(len, turns)], axis=0) - change / 2 * directions, directions
 
     @classmethod
-    def surrounded(cls, simulation: Simulation, agent: int, record: int) -> "Iterator[Rows]":
+    def surrounded(cls, simulation: Simulation, agent: int, record: int, transcript: int | None) -> "Iterator[Rows]":
         """Rows of one record among others that were moved: so many of them far along one vector, the rest far along
-        its opposite, or to a gradient of 0. What code makes of several records together, such as their median, moves
-        most where it hangs on a single one."""
+        its opposite, or to a gradient of 0; in the transcript that `drawn` takes. What code makes of several records
+        together, such as their median, moves most where it hangs on a single one."""
         own = cast("Sampled", simulation.problem.objectives[agent])
         if not 1 < own.records <= CROWD:
             return
@@ -328,7 +331,7 @@ class Rows:
                 others = still + low
                 others[rest[:high]] = far
                 around = Surrounded(own, 0 * far, record=record, others=others)
-                rows = cls.drawn(holding(simulation, agent, around), agent, record)
+                rows = cls.drawn(holding(simulation, agent, around), agent, record, transcript)
                 if rows is not None:
                     yield rows
 

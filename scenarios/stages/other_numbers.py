@@ -29,7 +29,7 @@ from netsim.mechanisms import Laplace
 from netsim.problems import Objective, Tilted
 from netsim.shown import show
 from netsim.simulation import Simulation
-from scenarios.stages.drawn_pairs import plain
+from scenarios.stages.drawn_pairs import GATES, plain
 from scenarios.stages.hidden_values import HiddenValues
 from scenarios.stages.other_noise import COPIES, LARGEST, Anywhere, Times, Typical, elsewhere, is_own
 from scenarios.stages.worlds import holding, worlds
@@ -209,16 +209,33 @@ def shares(
     networks, and one of each network; first its `own`. None where the code fails."""
     with suppress(Exception), np.errstate(all="ignore"):
         each = [worlds(one, agent, one.problem.objectives[agent], COPIES)(0, FIRST_CHUNK) for one in simulations]
-        here, there = _ways(own, agent)[:1], _ways(each, agent)
-        seen = _alike(there, here[0]) if here.shape[1] == there.shape[1] else np.zeros(COPIES, dtype=np.bool_)
-        found = [(float(np.mean(seen)), tuple(own))]
-        for k in np.argsort(-np.max(np.abs(there), axis=1), kind="stable"):
-            if not seen[k] and len(found) <= WAYS:
-                alike = _alike(there, there[k])
-                seen |= alike
-                found.append((float(np.mean(alike)), tuple(one.replica(int(k)) for one in each)))
-        return found
+        (share, _), *others = _apart(_ways(own, agent)[0], _ways(each, agent))
+        return [(share, tuple(own)), *((share, tuple(one.replica(k) for one in each)) for share, k in others)]
     return []
+
+
+def ways(simulation: Simulation, agent: int, delta: float) -> list[int | None]:
+    """Of each way in which the agent mixes what is private with what it has seen, in more than a share δ of
+    transcripts as they are drawn, one of `GATES`; None: that of a transcript alone, which is the first."""
+    with suppress(Exception), np.errstate(all="ignore"):
+        one, many = (plain(simulation, agent, count) for count in (1, GATES))
+        if one is not None and many is not None:
+            _, *others = _apart(_ways([one], agent)[0], _ways([many], agent))
+            return [None, *(k for share, k in others if share > delta)]
+    return [None]
+
+
+def _apart(here: Array, there: Array) -> list[tuple[float, int]]:
+    """Ways in transcripts, (transcripts, some), that are unlike one, (some,), and one another: the share of each, and
+    the first transcript, those first that move releases farthest; before them the share of that one, and −1."""
+    seen = _alike(there, here) if len(here) == there.shape[1] else np.zeros(len(there), dtype=np.bool_)
+    found = [(float(np.mean(seen)), -1)]
+    for k in np.argsort(-np.max(np.abs(there), axis=1), kind="stable").tolist():
+        if not seen[k] and len(found) <= WAYS:
+            alike = _alike(there, there[k])
+            seen |= alike
+            found.append((float(np.mean(alike)), k))
+    return found
 
 
 def _ways(samples: Sequence[Sample], agent: int) -> Array:

@@ -90,6 +90,10 @@ _ENTANGLED = (
     "may turn by it as far as their clips allow, which the search does not try. Ask all records at points that were "
     "released, or claim the cost of all that are asked after it."
 )
+_STILL = (
+    "In the transcripts of the search nothing that is released depended on the data: no pair was better than "
+    "another. Look at more of them (-o 'audit.search={candidates: 200, transcripts: 64}')."
+)
 _MISSED = (
     f"Private coins decide on more ways to send messages than were looked at ({SEEN}), and some of these release "
     "other noise, or other numbers, than all others: a way that was not seen may cost more. Audit fewer rounds, or "
@@ -148,12 +152,20 @@ def pair_for(
     searched_all = winner.epsilon < np.inf  # else nothing was looked for but an unprotected message
     unheld = next((f"along {one.unheld} at agent {one.agent}" for one in found if one.unheld), "")
     unbounded = searched_all and (not bounded or bool(unheld))
-    unbounded = unbounded and holds_for_any_change(subject, claim, activations)
+    claimed_of_any = holds_for_any_change(subject, claim, activations)
+    unbounded = unbounded and claimed_of_any
     if unbounded:
         description += _UNBOUNDED
     of_any = best.saturated is not None
     hypotheses = best.true, winner.candidate.hypothesis
-    chosen = Pair(best.agent, hypotheses, description, any_change=of_any, seen_less=pair.seen_less)
+    chosen = Pair(
+        best.agent,
+        hypotheses,
+        description,
+        any_change=of_any,
+        claimed_of_any=claimed_of_any,
+        seen_less=pair.seen_less,
+    )
     shown = taken(PairSearch.WorstPair, winner.candidate, epsilon=winner.epsilon, any_change=of_any)
     used = _used(subject, claim, chosen, best.points) if best.saturated is None else best.saturated
     sentence = together.sentence
@@ -165,7 +177,9 @@ def pair_for(
         aimed = f"under noise that is aimed at the other world its ε is {show(stated)}"
         sentence = f"{pair.description}: {aimed}, above that of the costliest of {together.tried:,} that were tried"
     agents = f"at agent{'s' if len(free) > 1 else ''} {', '.join(map(str, free))}" if free else ""
-    doubt = _doubt(shown, unbounded, agents or unheld, found[0].batched, claim.adjacency.gradient_change)
+    doubt = _doubt(
+        shown, unbounded, agents or unheld, found[0].batched, claim.adjacency.gradient_change, claim.epsilon or 0.0
+    )
     if doubt is None and of_any and any(one.entangled for one in found):
         doubt = _ENTANGLED
     if doubt is None:
@@ -201,12 +215,14 @@ def _seen_less(simulation: Simulation, looked_at: Sequence[int]) -> str | None:
 
 
 def _doubt(
-    winner: PairSearch.WorstPair, unbounded: bool, where: str, batched: bool, gradient_change: float
+    winner: PairSearch.WorstPair, unbounded: bool, where: str, batched: bool, gradient_change: float, claimed: float
 ) -> str | None:
-    """`Pair.doubt` of a pair that was searched for; `where` no bound was seen, where there is one elsewhere, and
-    `gradient_change` is what the adjacency lets a gradient change by."""
+    """`Pair.doubt` of a pair that was searched for, of an ε that is `claimed`; `where` no bound was seen, where there
+    is one elsewhere, and `gradient_change` is what the adjacency lets a gradient change by."""
     if winner.epsilon == math.inf:
         return "The search for the pair saw an unprotected message, the audit none: it is rare."
+    if winner.epsilon == 0 and claimed:
+        return _STILL
     if unbounded:
         remedy = (
             "Clip the gradient of each batch, or have the claim depend on the adjacency"
@@ -530,8 +546,9 @@ class _Search:
         found = {one.changes: one for some in around for one in some.apart}
         tried = [(f"of {count:,} changes drawn", one) for one in found.values()]
         if self._record is not None and self._batches:  # code that asks for records one by one may not just add them
-            around = Rows.surrounded(self.subject.simulation, self.agent, self._record)
-            apart = [one for some in around for one in some.apart[:1]]
+            ways = other_numbers.ways(simulation, agent, self.claim.delta)
+            among = (Rows.surrounded(simulation, agent, self._record, way) for way in ways)
+            apart = [one for some in chain.from_iterable(among) for one in some.apart[:1]]
             hardest = max(apart, key=attrgetter("distance"), default=None)
             nearer = max((one.distance for one in rows.apart), default=0.0)
             if hardest is not None and hardest.distance > nearer * (1 + ROUNDING):
