@@ -444,11 +444,12 @@ class _Audit:
         bounded, whatever the pair, and where the pair has lost more: `lower`."""
         own: Bound | str = ""
         tried = (ANY_DATA,) if self.pair.doubt else (self.claim.adjacency, ANY_DATA)
-        tried = tried[::-1] if self.pair.claimed_of_any else tried
-        for adjacency in tried:
+        if self.pair.claimed_of_any and not self.pair.any_change and not self.pair.doubt:
+            tried = (replace(self.claim.adjacency, gradient_change=math.inf, relation=ANY_DATA.relation), *tried)
+        for k, adjacency in enumerate(tried):
             own = bound_or_why(partial(self._bound_over, adjacency, lower))
             if isinstance(own, str):
-                if adjacency is not tried[-1] and adjacency is ANY_DATA:  # code that bounds no data
+                if k == 0 and len(tried) > 2:  # code that bounds no data
                     continue
                 return _Proof(unbounded=own)
             if exceeds(lower, own.epsilon):

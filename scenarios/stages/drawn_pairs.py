@@ -451,17 +451,25 @@ class EachRecord(Rows):
     moved: NDArray[np.int64] = field(kw_only=True)
 
     @classmethod
-    def costs(cls, simulation: Simulation, agent: int, records: Sequence[int], delta: float) -> Array | None:
+    def costs(
+        cls,
+        simulation: Simulation,
+        agent: int,
+        records: Sequence[int],
+        delta: float,
+        seen: Sequence[Sample] = (),
+    ) -> Array | None:
         """What releases lose at δ (`_lost`) where the gradient of each of these records goes one way and the other,
-        (records,): the most of some directions and sizes, and of some transcripts but for a share δ of these; ∞ where
-        a message has no noise. None where that is not known."""
-        if not records or (sample := plain(simulation, agent, GATES)) is None:
+        (records,): the most of some directions and sizes, and of some transcripts but for a share δ of these, those
+        that were `seen` if any; ∞ where a message has no noise. None where that is not known."""
+        sample = seen[0] if seen else plain(simulation, agent, GATES)
+        if not records or sample is None:
             return None
         own = simulation.problem.objectives[agent]
         d, unit = own.dimension, _unit(own)
         directions = np.concatenate([_even(d)[None], np.eye(d)[evenly(d, TURNED)]])
         work = 2 * 2 * len(directions) * len(records) * (1 + len(sample.view.transcript.at_node(agent)))
-        each = [sample.replica(k) for k in range(max(1, min(GATES, OPENED // work)))]
+        each = seen or [sample.replica(k) for k in range(max(1, min(GATES, OPENED // work)))]
         for share in NEARER:
             ways = np.concatenate([size * unit * directions for size in (share * _OFF, 1.0)])
             ways = ways[: max(2, MOVED // (2 * len(records)))]

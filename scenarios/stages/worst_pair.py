@@ -455,7 +455,7 @@ def _one_of_each(batches: Sequence[tuple[int, ...]], most: int) -> list[int]:
 
 @dataclass(frozen=True)
 class _Search:
-    """Searches of the pairs of one agent."""
+    """Searches of the pairs of one agent; of one `chosen` record, or of that which costs most."""
 
     experiment: Experiment
     subject: Subject
@@ -465,6 +465,7 @@ class _Search:
     candidates: int
     transcripts: int
     progress: Callable[[int], None]
+    chosen: int | None = None
     _kept: dict[int, tuple[Objective, Sample]] = field(
         default_factory=dict[int, tuple[Objective, Sample]], init=False
     )
@@ -496,6 +497,7 @@ class _Search:
         if holds_for_any_change(self.subject, self.claim, self.activations):
             if not briefly:
                 yield from self._saturating(points, gradient)
+                yield from self._dearest_elsewhere()
             yield from self._farthest()
         elif not briefly and (change := self._change) is not None:
             center = gradient if self._record is None else self._of_record(points)
@@ -559,6 +561,24 @@ class _Search:
                 for pair in self._apart(*one.worlds, words, 1.0):
                     yield replace(pair, farthest=True)
 
+    def _dearest_elsewhere(self) -> Iterator[_Found]:
+        """At δ = 0 the record that costs most where other numbers mix what is private otherwise: whatever it costs in
+        the run, it is asked what its pair costs there (`other_numbers.doubt`)."""
+        tried = _one_of_each(self._batches, CROWD)
+        if self.claim.delta > 0 or self._record is None or len(tried) < 2:
+            return
+        simulation, agent, own = self.subject.simulation, self.agent, self.own
+        unlike = [one for (one,) in other_numbers.unlike([simulation], [self._one], agent)]
+        costs = EachRecord.costs(simulation, agent, tried, 0.0, unlike) if unlike else None
+        if costs is None:
+            return
+        record = tried[int(np.argmax(costs))]
+        still = float(np.max(np.abs(own.gradient(np.zeros((1, own.dimension))))))
+        slope = FAR * max(1.0, still) * np.eye(own.dimension)[0]
+        zero, other = (Tilted(own, side * slope, record=record) for side in (1.0, -1.0))
+        for pair in replace(self, chosen=record)._apart(zero, other, f"along coordinate 0, {_BEYOND}", 1.0):
+            yield replace(pair, farthest=True)
+
     def _stretched(self, change: float) -> Iterator[_Found]:
         """Of many pairs of this change, about gradients of all sizes, the one whose releases differ most: what a clip
         in one norm does to a change in another is largest where the gradient has just been clipped."""
@@ -608,6 +628,8 @@ class _Search:
         assert self.experiment.scenario.audit is not None
         if self.experiment.scenario.audit.adjacency != "record":
             return None
+        if self.chosen is not None:
+            return self.chosen
         return max(self._costs, key=self._costs.__getitem__, default=0)
 
     @cached_property
