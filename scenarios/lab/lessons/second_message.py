@@ -151,7 +151,7 @@ def _(claimed, leaked):
     *Fresh noise* goes where the leak is: the argument of $x^+$ gets noise of the same σ, and $x^+$ is a release too.
     But $y_i$ and $\lambda_i$ have integrated all gradients so far, so every release depends on all of them, and the
     theorem's sum counts each gradient once. One replaced record does not show it; a gradient that changes by a
-    constant, and by no more, does: on least squares ε ≥ 3.43 for a claim of 1 (`netsim ledger dp-recal-fresh-noise`).
+    constant, and by no more, does: on least squares ε ≥ 3.70 for a claim of 1 (`netsim ledger dp-recal-fresh-noise`).
 
     *Sent state* removes the secret instead of covering it. After sending $\tilde u^+$ the agent forgets what it
     knows better and goes on from what it sent:
