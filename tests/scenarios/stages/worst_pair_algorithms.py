@@ -4,6 +4,7 @@ They are copied to where a command finds them as `mine.py:NAME`. `Sound` is what
 says how they differ from it, where the name does not.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -670,4 +671,58 @@ class Swapped(Algorithm):
         one, two = [np.clip(await node.gradient(node.zeros(), [k]), -1.0, 1.0) for k in range(2)]
         value = np.where(public > self.above, 4 * one + two, one + 2 * two)
         node.broadcast(x=node.privatize(value, Laplace(1.0)))
+        node.estimate(public)
+
+
+class WhereOpen(Sound):
+    """One release, which is another one where a public number is above a threshold: in one transcript of ten."""
+
+    above: float = math.log(5.0)
+
+    async def run(self, node):
+        public = node.privatize(node.zeros(), Laplace(1.0))
+        received = await node.exchange(public=public)
+        seen = self.asked(public, received, node)
+        each = np.array([np.clip(await node.gradient(node.zeros(), [k]), -1.0, 1.0) for k in range(node.records)])
+        value = np.where(seen > self.above, *(np.asarray(one) for one in self.values(each)))
+        await node.exchange(x=node.privatize(value, Laplace(1.0)))
+        node.estimate(public)
+
+    def asked(self, public, received, node):
+        return public
+
+
+class MedianWhereOpen(WhereOpen):
+    def values(self, each):
+        return 4 * np.median(each[:3], axis=0), each[:3].sum(axis=0)
+
+
+class OneOfSeenWhereOpen(WhereOpen):
+    """And the number is one that was received, in one of a thousand."""
+
+    above: float = math.log(500.0)
+
+    def asked(self, public, received, node):
+        return received["public"][node.neighbors[0]]
+
+    def values(self, each):
+        return 4 * each[0], each[1]
+
+
+class NothingUnlessOpen(WhereOpen):
+    above: float = math.log(50.0)
+
+    def values(self, each):
+        return each[0], 0 * each[0]
+
+
+class PointWhereOpen(Sound):
+    """It asks at another point where a public number is above a threshold, in one transcript of a hundred."""
+
+    async def run(self, node):
+        public = node.privatize(node.zeros(), Laplace(1.0))
+        node.broadcast(public=public)
+        there = np.where(public > math.log(50.0), 5.0, 0.0)
+        one, two = [np.clip(await node.gradient(x), -1.0, 1.0) for x in (there, node.zeros())]
+        node.broadcast(x=node.privatize(one - two, Laplace(1.0)))
         node.estimate(public)
