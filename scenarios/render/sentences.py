@@ -408,7 +408,7 @@ def exceeded(found: OverTime | None, audit: AuditResult | None = None) -> str:
     if audit is not None and first is not None:
         parts.append(f"above {show_epsilon(audit.epsilon_claimed)} {moment(found, first, 'from {} on')}")
     if found.exceeds is not None and found.exceeds_from is not None and found.exceeds_from != first:
-        numbers = f"{show_epsilon(found.exceeds.exact)} > {show_epsilon(found.exceeds.claimed)}"
+        numbers = f"{show_epsilon(found.exceeds.exact)}, claimed {show_epsilon(found.exceeds.claimed)}"
         when = moment(found, found.exceeds_from, "from {} on")
         parts.append(f"{when} above what is claimed of a run that ends there ({numbers})")
     return f"The exact ε is {'; '.join(parts)}." if parts else ""

@@ -14,6 +14,7 @@ from scenarios.render.sentences import (
     ELSEWHERE,
     Finding,
     about,
+    final_errors,
     games,
     gradients,
     headline,
@@ -131,6 +132,9 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
     if tabled and any(isinstance(one.audit, AuditResult) for one in results.algorithms):
         spaced = False
         print_meanings(columns)
+    if not alone and (ends := final_errors(Finding.ranked(results))):
+        line(ends)
+        spaced = False
     outside = "* outside the paper's threat model: an active adversary interfered"
     interfered = any(entry.outside_model for entry in results.algorithms)
     notes = [*[outside] * interfered, *filter(None, [findings.auditor(results)])]

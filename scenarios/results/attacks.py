@@ -14,7 +14,8 @@ from scenarios.schema.checks import Outcome
 
 # ── gradients ───────────────────────────────────────────────────────────────────────────────────────────
 class GradientScores(Table):
-    """Inferred gradients against the true ones, as relative errors; null where nothing was estimated."""
+    """Inferred gradients against the true ones. The error of each is ‖estimate − gradient‖ / max(1, ‖gradient‖); null
+    where nothing was estimated."""
 
     COLUMNS = ("inferred", "hidden")
 
@@ -27,9 +28,9 @@ class GradientScores(Table):
     hidden: Counts
     """Queries of each agent that are not identifiable."""
     worst: float | None
-    """Largest relative error."""
+    """Largest error."""
     median: float | None
-    """Median relative error."""
+    """Median error."""
     baseline: float | None
     """Median error of an attacker that knows the public quadratic term alone; null where there is none."""
     curve: Numbers
@@ -71,7 +72,7 @@ class Leakage(Result):
         identifiable: Numbers
         """Share of the agents that made the query."""
         low: tuple[float | None, ...]
-        """5 % quantile of the relative error, over agents and replicas; null where nothing is estimated."""
+        """5 % quantile of the error, over agents and replicas; null where nothing is estimated."""
         median: tuple[float | None, ...]
         """Its median."""
         high: tuple[float | None, ...]
@@ -91,7 +92,7 @@ class Leakage(Result):
         identifiable: float
         """Share of its queries with an estimate."""
         error: float | None
-        """Median relative error; null where nothing is estimated."""
+        """Median error; null where nothing is estimated."""
 
     by_query: LeakageByQuery
     """By the agents' own query."""

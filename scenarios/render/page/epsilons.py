@@ -48,7 +48,7 @@ _WIDE, _NARROW = 860, 370  # pixels: drawn for a desk, and for a phone
 _KEY = (
     Entry("claimed: the paper's formula, or the author's", ({"color": INK, "marker": "|", "linestyle": "none"},
                                            {"color": INK, "marker": "D", "linestyle": "none"})),
-    Entry("exact: the mechanism itself, with its interval",
+    Entry("exact: from proven below to proven above; dot: estimate",
           ({"color": BLUE, "linewidth": 6, "alpha": 0.4}, {"color": BLUE, "marker": "o", "linestyle": "none"})),
     Entry("audited: at least this, proven by a game",
           ({"color": ORANGE, "linewidth": 2, "marker": "s", "markersize": 7.5},)),
