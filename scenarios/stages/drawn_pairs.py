@@ -77,6 +77,8 @@ RISES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Shares of its own size by which one that is far apart is moved to where it is farther."""
 SIZES = 8
 """Sizes of changes along what moves the releases most."""
+PLACED = (0.0, 1.0, 3.0, 10.0, 30.0)
+"""Deviations by which what was released is moved, where a law is somebody's own: as many as ln 1/δ at most."""
 STEP = 1e-3
 """Share of its size by which it is moved to see where that is."""
 
@@ -415,6 +417,25 @@ class Rows:
             found.append(Apart(far[zero, other], (self._one(int(rows[zero])), self._one(int(rows[other])))))
         return tuple(found)
 
+    def by_density(self, sample: Sample, agent: int, delta: float) -> "tuple[Apart, ...]":
+        """The two objectives that a transcript tells apart most by the densities of its laws, where its releases are
+        or some of their deviations away: how wide noise is may depend on the value, and what is far out is likelier
+        where it is wide. Empty where that is not known."""
+        with suppress(NetsimError), np.errstate(all="ignore"):
+            made = sample.copied(len(self.slopes)).replayed(agent, self, "other data").releases
+            if any(one.sent_in is None for one in made):
+                return ()
+            most = PLACED[-1] if delta == 0 else -math.log(delta)
+            away = [sign * far for far in PLACED if far <= most for sign in (1.0, -1.0)]
+            each = np.array([sum((_log_density(one, far) for one in made), np.zeros(1)) for far in away])
+            each = each[:, self._known]
+            each = each[np.all(np.isfinite(each), axis=1)]
+            if each.size:
+                best, rows = each[np.argmax(np.ptp(each, axis=1))], np.flatnonzero(self._known)
+                zero, other = (int(rows[k]) for k in (np.argmax(best), np.argmin(best)))
+                return (Apart(float(np.ptp(best)), (self._one(zero), self._one(other))),)
+        return ()
+
     @property
     def _known(self) -> Mask:
         return np.all(np.abs(self.releases) <= JUDGED, axis=-1)
@@ -574,6 +595,11 @@ def _lost(apart: Array, order: int, delta: float) -> Array:
     spread = far**2 - 2 * far + 4 - np.exp(-far) * (2 * far + 4) - mean**2
     around = np.sum(mean, axis=1) + special.ndtri(1 - delta) * np.sqrt(np.maximum(np.sum(spread, axis=1), 0.0))
     return np.minimum(norm, around / math.sqrt(2))
+
+
+def _log_density(release: Release, away: float) -> Array:
+    """ln of the density under each row, (rows,), so many deviations of the first away from what was released."""
+    return release.mechanism.log_density(release.observed + away * release.stddev[:1], release.value)
 
 
 def _in_deviations(release: Release) -> Array:

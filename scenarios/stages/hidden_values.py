@@ -19,8 +19,9 @@ from scipy import special, stats
 from scipy.stats import qmc
 
 from attacks.audit.loss.comparison import Sample
+from attacks.audit.loss.far_out import is_own
 from attacks.audit.loss.secret_coins import at_histories
-from attacks.replay import ROUNDING, Hypothesis, Replayed
+from attacks.replay import ROUNDING, Hypothesis, Release, Replayed
 from netsim.arrays import Array, evenly
 from netsim.mechanisms import Gaussian
 from scenarios.stages.coin_kinds import is_whole, messages_of
@@ -35,6 +36,10 @@ OUTSIDE = 40.0
 """Scales beyond the outermost values, where noise of several scales tells most."""
 POINTS, DISTANCES = 128, 2**25
 """Places of what is seen at which a cost is looked at, at most, fewer where much is released."""
+WITHOUT = 1e-15, 1 - 1e-6
+"""Share of an own law's noise that lies farther than half a deviation from the value, at least and at most."""
+ALIKE = 1e-4
+"""Relative: widths that differ by less do not depend on the value."""
 _AT_ONCE = 2**16
 """Distances that are computed at once, about."""
 MOST = 50.0
@@ -111,12 +116,29 @@ class HiddenValues:
     def costs(self, pairs: NDArray[np.int64], delta: float) -> Array:
         """ε(δ) of pairs of hypotheses (pairs, 2) for who sees the releases alone, or less; 0 where not known."""
         normal = [one for one in self.kinds.values() if one.gaussian]
-        costs = [one.costs(pairs) for one in self.kinds.values() if not one.gaussian]
+        costs = [one.costs(pairs, delta) for one in self.kinds.values() if not one.gaussian]
         if normal:
             with np.errstate(all="ignore"):
                 found = np.array([_joint(normal, zero, other, delta) for zero, other in pairs])
             costs.append(np.where(np.isfinite(found), found, 0.0))
         return np.max(costs, axis=0)
+
+
+def _laplace_scale(release: Release) -> Array:
+    """Scale of Laplace noise as wide as that of a release, (rows, numbers): as its variance says, or, of somebody's
+    own law, how much of it lies about the value, on which its width may depend."""
+    law, unit = release.mechanism, release.stddev
+    if not is_own(law):
+        return unit * math.sqrt(0.5)
+    here, about_0 = (_width(release, value) for value in (release.value, np.zeros_like(release.value)))
+    return np.where(np.isclose(here, about_0, rtol=ALIKE, atol=0.0), about_0, here)
+
+
+def _width(release: Release, value: Array) -> Array:
+    """Scale of Laplace noise of which as much lies within half a deviation of a value: all but e^(−deviation/2b)."""
+    unit = release.stddev
+    low, high = (release.mechanism.quantiles(value + end * unit, value) for end in (-0.5, 0.5))
+    return unit / (-2 * np.log(np.clip(1 - (high - low), *WITHOUT)))
 
 
 def _replays(copies: Sample, agent: int, rows: Hypothesis) -> tuple[list[tuple[float, Replayed]], bool]:
@@ -140,7 +162,8 @@ def _digits(values: Array) -> str:
 @dataclass(frozen=True, eq=False)
 class _Mixture:
     """What is hidden at the histories of one kind: `values` (histories, hypotheses, numbers), and the `units` of
-    their noise, as many: deviations where all noise is Gaussian, else scales as of Laplace noise. `chances`
+    their noise, as many: deviations where all noise is Gaussian, else scales as of Laplace noise
+    (`_laplace_scale`). `chances`
     (histories,) are ln of their probabilities, and `share` is that of the kind among all that were seen."""
 
     chances: Array
@@ -155,8 +178,8 @@ class _Mixture:
         made = [one.releases for _, one in found]
         gaussian = all(isinstance(release.mechanism, Gaussian) for some in made for release in some)
         values = np.array([np.concatenate([r.value for r in some], axis=-1) for some in made])
-        noise = [[np.broadcast_to(r.stddev, r.value.shape) for r in some] for some in made]
-        units = np.array([np.concatenate(some, axis=-1) for some in noise]) * (1.0 if gaussian else math.sqrt(0.5))
+        noise = [[r.stddev if gaussian else _laplace_scale(r) for r in some] for some in made]
+        units = np.array([np.concatenate(some, axis=-1) for some in noise])
         values, units = np.where(units > 0, values, 0.0), np.where(units > 0, units, 1.0)  # of those with noise
         chances = np.array([chance for chance, _ in found])
         return cls(chances, values, units, gaussian, math.exp(float(special.logsumexp(chances))))
@@ -173,18 +196,18 @@ class _Mixture:
         shown = ~np.logical_or.accumulate(np.any(units < ROUNDING * np.abs(values), axis=(0, 1)))
         return replace(self, values=values[..., shown], units=units[..., shown])
 
-    def costs(self, pairs: NDArray[np.int64]) -> Array:
-        """As `HiddenValues.costs`, of Laplace noise at δ = 0."""
-        logs = self._log_densities
+    def costs(self, pairs: NDArray[np.int64], delta: float) -> Array:
+        """As `HiddenValues.costs`, of Laplace noise: at δ = 0, or as far out as it is with a probability of δ."""
+        logs = self._log_densities(delta)
         return np.max(np.abs(logs[:, pairs[:, 0]] - logs[:, pairs[:, 1]]), axis=0)
 
-    @property
-    def _log_densities(self) -> Array:
+    def _log_densities(self, delta: float) -> Array:
         """Of what is seen, with Laplace noise, at some points, (points, hypotheses)."""
         told = np.any((self.values != self.values[:1, :1]) | (self.units != self.units[:1, :1]), axis=(0, 1))
         values, units = self.values[..., told], self.units[..., told]
         heights: Array = self.chances[:, None] - np.sum(np.log(units), axis=-1)
-        points = _points(values, units)[:, None, None]
+        outside = OUTSIDE if delta == 0 else min(OUTSIDE, -math.log(delta))
+        points = _points(values, units, outside)[:, None, None]
         at_once = math.ceil(points.size * values.size / (_AT_ONCE * max(1, values.shape[-1])))
         some = np.array_split(points, max(1, at_once))
         apart = (np.sum(np.abs(values - one) / units, axis=-1) for one in some)
@@ -255,16 +278,17 @@ def _joint(kinds: "Sequence[_Mixture]", zero: int, other: int, delta: float) -> 
     return max(_epsilon(one, two, delta), _epsilon(two, one, delta))
 
 
-def _points(values: Array, units: Array) -> Array:
+def _points(values: Array, units: Array, outside: float) -> Array:
     """Points (points, numbers) at which what is seen may tell most: of few numbers, and few values of each, all where
-    a density bends; else what is hidden most often, and the corners on its side."""
+    a density bends; else what is hidden most often, and the corners on its side. Where units differ, also points that
+    are so many of them `outside`."""
     numbers = int(values.shape[-1])
     unit: Array = np.max(units, axis=(0, 1))
     hidden: Array = np.reshape(values / unit, (math.prod(values.shape[:-1]), numbers))
     seen: Array = hidden[np.all(np.isfinite(hidden), axis=-1)].round(6)
     if not seen.size:
         return np.zeros((1, numbers))
-    out = OUTSIDE * (np.ptp(units, axis=(0, 1)) > 0)  # there the largest of several scales is all that counts
+    out = outside * (np.ptp(units, axis=(0, 1)) > 0)  # there the largest of several scales is all that counts
     low, high = np.min(seen, axis=0) - out, np.max(seen, axis=0) + out
     each = [np.unique(np.append(seen[:, k], [low[k], high[k]])).tolist() for k in range(numbers)]
     most = max(8, min(POINTS, DISTANCES // values.size))

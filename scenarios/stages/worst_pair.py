@@ -22,6 +22,7 @@ import numpy as np
 
 from attacks.audit.loss.aimed import WORST_CASE
 from attacks.audit.loss.comparison import Sample, compare_worlds
+from attacks.audit.loss.far_out import is_own
 from attacks.audit.pair import (
     FIRST_CHUNK,
     Candidate,
@@ -139,7 +140,7 @@ def pair_for(
     progress.begin(f"{subject.spec.name}: searching the worst pair", tried)  # and pairs with both worlds moved
     found: list[_Found] = []
     for one in _searched(experiment, subject, claim, activations, networks, progress):
-        found.append(one)
+        found.append(one if claim.delta > 0 else one.aimed)
         if np.isinf(one.searched.winner.epsilon):
             break  # nothing can cost more
     at, together = worst([one.searched for one in found])
@@ -255,7 +256,7 @@ def _searched(
         within = replace(subject, simulation=there)
         search = _Search(experiment, within, claim, activations, agent, budget, transcripts, progress.advance)
         for one in search.found(briefly=order.index(agent) >= AGENTS):
-            yield replace(one, at=there)  # however patient
+            yield replace(one, at=there, own_law=search.own_law)  # however patient
 
 
 _Networks = dict[int, tuple[Simulation, ...]]
@@ -400,7 +401,8 @@ class _Found:
     """A search from one true world; `saturated` is the share of the change that the algorithm's bound lets through,
     None where the pair is within the adjacency. `batched`: the claim is of a record, and gradients are of batches.
     `unheld`: a direction along which it bounds nothing, though it does along this one. `entangled`: a record's answer
-    moves a point at which others are asked, before anything is released. `at`: the network."""
+    moves a point at which others are asked, before anything is released. `own_law`: a release is made by a law of
+    somebody's own. `at`: the network."""
 
     searched: Searched
     agent: int
@@ -411,6 +413,7 @@ class _Found:
     unheld: str | None = None
     entangled: bool = False
     farthest: bool = False
+    own_law: bool = False
     at: Simulation = field(kw_only=True)
 
     @property
@@ -423,6 +426,16 @@ class _Found:
         """The costliest pair."""
         winner = self.searched.winner.candidate
         return Pair(self.agent, (self.true, winner.hypothesis), winner.description)
+
+    @property
+    def aimed(self) -> Self:
+        """The same, ranked by what its winner loses under aimed noise as well, where a law is somebody's own: few
+        losses say little of one whose loss has no bound."""
+        winner = self.searched.winner
+        if not self.own_law or not math.isfinite(winner.epsilon):
+            return self
+        most = max(winner.epsilon, _aimed({self.agent: (self.at,)}, self.pair))
+        return replace(self, searched=replace(self.searched, winner=replace(winner, epsilon=most)))
 
 
 @dataclass(frozen=True)
@@ -475,6 +488,12 @@ class _Search:
     def own(self) -> Objective:
         return self.subject.simulation.problem.objectives[self.agent]
 
+    @cached_property
+    def own_law(self) -> bool:
+        """Whether a release is made by a law of somebody's own."""
+        made = self._sample(self.own).replica(0).replayed(self.agent, self.own, "its own data").releases
+        return any(is_own(one.mechanism) for one in made)
+
     def found(self, *, briefly: bool) -> Iterator[_Found]:
         """Searches from the agent's own data, within the adjacency; then from other data, `briefly` from few."""
         sample = self._sample(self.own)
@@ -508,6 +527,9 @@ class _Search:
                 half = change / 2 * one.vector
                 zero, other = (Tilted(self.own, slope - center, record=self._record) for slope in (-half, half))
                 yield from self._apart(zero, other, f"by {change:.4g} along {one.words}, about 0", None)
+                if self.own_law:  # how wide its noise is may depend on the value
+                    still, moved = (replace(zero, slope=slope - center) for slope in (0 * half, 2 * half))
+                    yield from self._apart(moved, still, f"by {change:.4g} along {one.words}, from 0", None)
             if self.claim.adjacency.change is not None:  # elsewhere data are bounded, and farther out is none of them
                 yield from self._stretched(change)
 
@@ -547,6 +569,9 @@ class _Search:
         count = len(rows.slopes) + sum(len(WIDTHS) * len(one.slopes) for one in around)
         found = {one.changes: one for some in around for one in some.apart}
         tried = [(f"of {count:,} changes drawn", one) for one in found.values()]
+        if self.own_law:
+            dear = [one for k in (rows, *around) for one in k.by_density(each[0], agent, self.claim.delta)]
+            tried += [("by its own law", max(dear, key=attrgetter("distance")))] if dear else []
         if self._record is not None and self._batches:  # code that asks for records one by one may not just add them
             ways = other_numbers.ways(simulation, agent, self.claim.delta)
             among = (Rows.surrounded(simulation, agent, self._record, way) for way in ways)

@@ -9,7 +9,8 @@ zero in half of them: a level is then as far out as it can be. Such transcripts 
 noise}) and possible: their loss bounds pure ε from below, as any loss seen does, for it is continuous in what is
 seen. Where the differences do not depend on the noise, it is the supremum. Where noise has a larger scale than in
 the other world there is none: large noise is likelier here by any factor, and the first such noise is put far out.
-They are no sample of anything: no rate and no mean is taken of them.
+Noise of somebody's own law is moved to where it loses most (`attacks.audit.loss.far_out`). They are no sample of
+anything: no rate and no mean is taken of them.
 
 **Tilted.** Noise of density ∝ p(n)·e^{θl} in each release, l its loss: Gaussian noise moved by θΔ, Laplace noise in
 three pieces. With w the product of p/(density drawn from) over all draws, E[w·f] = E_P[f] for each function f of the
@@ -31,15 +32,24 @@ the first Δ, θ (the saddle point for δ) and whether Δ depends on the noise: 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
 from attacks.audit.accounting.products import Product, saddle
 from attacks.audit.loss.comparison import Reproduced, Sample, Tilting
+from attacks.audit.loss.far_out import SOME, farthest_out, is_own
 from attacks.replay import Hypothesis, Release, replay
 from netsim.arrays import Array
-from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace, UniformLaplace, UniformModulo
+from netsim.mechanisms import (
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Mechanism,
+    Releasing,
+    UniformLaplace,
+    UniformModulo,
+)
 from netsim.randomness import NoiseThrough
 
 WORST_CASE = 2**41
@@ -132,6 +142,35 @@ class WorstCaseNoise(np.random.Generator):
             steps = np.abs(one - cast(Any, super()).geometric(p, size)) * far
             one, self._second = 1 + np.maximum(steps, 0), 1 + np.maximum(-steps, 0)
         return one
+
+
+class _WithOwnLaws(WorstCaseNoise, Releasing):
+    """The same, where the t-th release of a law of somebody's own is moved by `offsets[t]`, (replicas, dimension), as
+    far as that is possible; later ones are as always. `moved` is by how much they were."""
+
+    def __init__(
+        self, source: np.random.Generator, aims: Sequence[Aim], normal: Sequence[Aim], offsets: Sequence[Array]
+    ) -> None:
+        super().__init__(source, aims, normal)
+        self._offsets, self.moved = list(reversed(offsets)), list[Array]()
+
+    @classmethod
+    def noted(cls, source: np.random.Generator, made: "list[_WithOwnLaws]", **named: Any) -> Self:
+        """Such noise, which is added to what was `made`."""
+        made.append(one := cls(source, **named))
+        return one
+
+    def released(self, mechanism: Mechanism, value: Array) -> Array:
+        if not is_own(mechanism):
+            return mechanism.release(value, self)
+        seen = mechanism.release(value, np.random.Generator(self.bit_generator))
+        offset = self._offsets.pop() if self._offsets else np.zeros_like(seen)
+        if np.shape(offset) != np.shape(seen):
+            offset, self._offsets = np.zeros_like(seen), []
+        with np.errstate(all="ignore"):
+            possible = np.isfinite(mechanism.log_density(seen + offset, value))
+        self.moved.append(np.where(possible[:, None], offset, 0.0))
+        return seen + self.moved[-1]
 
 
 class _RoundedAway(np.random.Generator):
@@ -236,19 +275,34 @@ class Aiming:
 
     def worst_case(self, transcripts: int = TRANSCRIPTS) -> Sample:
         """Transcripts with noise of the worst signs."""
-        sample = self.simulate(WORST_CASE, transcripts, None, _RoundedAway)
+        sample, moved = self.simulate(WORST_CASE, transcripts, None, _RoundedAway), list[Array]()
+        far_out = SOME
         for _ in range(_PASSES):
-            pairs = [(a, b) for a, b in self._replayed(sample, out=True) if isinstance(a.noise, _AIMED | Gaussian)]
+            every = self._replayed(sample, out=True)
+            pairs = [(a, b) for a, b in every if isinstance(a.noise, _AIMED | Gaussian)]
             aims = [Aim.of(a, b) for a, b in pairs]
             far = [t for t, aim in enumerate(aims) if np.any(np.not_equal(aim.times, 1.0))]
             aims = [aim._replace(times=1.0) if t in far[1:] else aim for t, aim in enumerate(aims)]  # one is enough
             normal = [isinstance(a.noise, Gaussian) for a, _ in pairs]
-            noise = partial(
-                WorstCaseNoise,
-                aims=[aim for aim, other in zip(aims, normal, strict=True) if not other],
-                normal=[aim for aim, other in zip(aims, normal, strict=True) if other],
-            )
-            sample = self.simulate(WORST_CASE, transcripts, noise, _RoundedAway)
+            named = {
+                "aims": [aim for aim, other in zip(aims, normal, strict=True) if not other],
+                "normal": [aim for aim, other in zip(aims, normal, strict=True) if other],
+            }
+            own, made = [(a, b) for a, b in every if is_own(a.mechanism)], list[_WithOwnLaws]()
+            noise = partial(WorstCaseNoise, **named)
+            if own:
+                offsets = farthest_out(own, moved, far_out)
+                if not pairs and len(offsets) == len(moved) and all(map(np.array_equal, offsets, moved)):
+                    break
+                noise = partial(_WithOwnLaws.noted, made=made, offsets=offsets, **named)
+            try:
+                sample = self.simulate(WORST_CASE, transcripts, noise, _RoundedAway)
+            except Exception:  # code may fail, in any way, where numbers are far out
+                if not own or not far_out:
+                    raise
+                far_out = 0
+                continue
+            moved = made[-1].moved if made else []
         return sample
 
     def tilted(self, delta: float, transcripts: int = WEIGHTED) -> Sample:

@@ -40,6 +40,9 @@ _TAIL = 5e-4
 """Probability of each of two tails: 20 numbers of both together, and of either up to twice that, are expected."""
 _MOST_TIMES = 200
 """Draws of a release whose mechanism has arrays, so that it is drawn in the shape that it had."""
+_RARE = 1e-9
+"""Probability beyond what was observed, below which a density is not checked: no draw is there, but noise that is
+aimed may be."""
 _FARTHEST = 8.0  # normal scores beyond it cannot be told from infinity
 
 
@@ -124,7 +127,7 @@ def check_law(release: Release) -> None:
     a few transcripts the probability of a small cube around what was observed is compared, by one and by the other.
     """
     law = release.mechanism
-    if not _somebodys(law) or isinstance(law, DiscreteMechanism):
+    if not is_somebodys(law) or isinstance(law, DiscreteMechanism):
         return
     few = _first(release, _CUBES)
     if not np.all(np.isfinite(few.stddev)):
@@ -133,6 +136,9 @@ def check_law(release: Release) -> None:
             "for the size of the noise: for a law that has no variance return the square of its scale"
         )
     noisy, wrong = few.stddev > 0, few.judged & np.logical_not(few.drowned)
+    with np.errstate(all="ignore"):
+        below = law.quantiles(few.observed, few.value)
+    wrong &= np.all(~noisy | ~(np.minimum(below, 1 - below) < _RARE), axis=-1)
     for share in _HALVES:
         half = share * few.stddev
         with np.errstate(all="ignore"):
@@ -180,7 +186,7 @@ class Draws(NamedTuple):
 def check_draws(releases: list[Release]) -> None:
     """Raise a `PrivacyError` where laws of somebody's own draw other noise than they declare: noise drawn anew has to
     follow the law, in its tails as well, and may not be what it was the time before."""
-    own = [r for r in releases if _somebodys(r.mechanism)]
+    own = [r for r in releases if is_somebodys(r.mechanism)]
     if (found := Draws.of(own)).p < ALPHA_OF_DRAWS:
         names = ", ".join(dict.fromkeys(type(r.mechanism).__name__ for r in own))
         least = min(found.law + found.tails)
@@ -192,7 +198,7 @@ def check_draws(releases: list[Release]) -> None:
         )
 
 
-def _somebodys(law: object) -> bool:
+def is_somebodys(law: object) -> bool:
     """Whether a law is neither one of netsim's nor one made of these."""
     return not type(law).__module__.startswith("netsim.") and not isinstance(law, Perturbed)
 
