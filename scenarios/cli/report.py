@@ -218,6 +218,7 @@ def _compare(
             raise ScenarioError("--out", str(page), "is the page of a run", "another name")
         if page is not None:
             _named_page(page)
+        from scenarios.render.compared_headline import compared_headline
         from scenarios.render.compared_runs import read_runs
         from scenarios.render.comparison import Comparison
         from scenarios.render.page.several import comparison_page
@@ -230,7 +231,7 @@ def _compare(
             with written(page) as draft:
                 draft.write_text(comparison_page(comparison), encoding="utf-8")
     if as_json:
-        write_result(comparison.result())
+        write_result(comparison.result(compared_headline(comparison)))
         return
     _print(comparison)
     if page is not None:

@@ -7,7 +7,7 @@ from scenarios.render.compared_runs import Run, redrawn
 from scenarios.render.comparison import COSTS, ONE_REPLICA, Comparison, Subject, algorithm, length, other_length
 from scenarios.render.sentences import ATTACKED, NOT_AUDITED, Finding, apart, headline, stopped_early, tally, word
 from scenarios.results import findings
-from scenarios.results.audit import AuditRefused
+from scenarios.results.audit import AuditRefused, AuditResult
 from scenarios.results.base import as_json
 from scenarios.results.numbers import plural, show
 
@@ -40,7 +40,7 @@ def _findings(subjects: Sequence[Subject]) -> list[Finding]:
 
 
 def _unfinished(run: Run) -> str:
-    """That a run is not whole, and how many of its algorithms are not done."""
+    """That a run is not whole, and which of its algorithms are not done, or how many."""
     names = [one.name for one in run.results.scenario.algorithms]
     if run.slugs is not None:
         names = [entry.name for entry in run.entries]
@@ -49,11 +49,10 @@ def _unfinished(run: Run) -> str:
         for entry in run.entries
         if word(entry) not in ("not reached", findings.INTERRUPTED) and stopped_early(entry) is None
     ]
-    left = len([name for name in names if name not in whole])
-    many = (
-        f": {left} of its {plural(len(names), 'algorithm')} {'is' if left == 1 else 'are'} not done" if left else ""
-    )
-    return f"{run.label} is {run.results.status}{many}."
+    left = [name for name in names if name not in whole]
+    many = f": {len(left)} of its {plural(len(names), 'algorithm')} {'is' if len(left) == 1 else 'are'} not done"
+    named = f" ({'; '.join(left)})" if len(left) <= _MOST else ""
+    return f"{run.label} is {run.results.status}{many + named if left else ''}."
 
 
 def _problems(comparison: Comparison) -> str:
@@ -114,11 +113,11 @@ def _verdicts(comparison: Comparison) -> str:
         words = alike[0] if one else tally(alike)
         said.append(f"{which} {'is' if one else 'are'} the same in {_where(comparison, judged)}: {words}.")
     beside = [one.label for group in judged for one in group]
-    alone = [
-        word(one.entry) for one in comparison.subjects if one.label not in beside and findings.verdict(one.entry)
-    ]
+    alone = [one for one in comparison.subjects if one.label not in beside and findings.verdict(one.entry)]
     if alone:
-        said.append(f"Audited in one run alone: {tally(alone)}.")
+        named = "; ".join(f"{one.label} ({word(one.entry)})" for one in alone)
+        words = named if len(alone) <= _MOST else tally([word(one.entry) for one in alone])
+        said.append(f"Audited in one run alone: {words}.")
     return " ".join([*said, *apart(every)])
 
 
@@ -144,11 +143,22 @@ def _one_by_one(group: Sequence[Subject]) -> str:
         words.setdefault(word(one.entry), []).append(one)
     if len({one.entry.name for one in group}) == 1:
         runs = (f"{verdict} in {_and([one.run.label for one in some])}" for verdict, some in words.items())
-        return f"{group[0].entry.name} is {_and(list(runs))}"
+        return f"{group[0].entry.name} is {_and(list(runs))}{_examined(group)}"
     return ", ".join(
         f"{_and([one.label for one in some])} {'is' if len(some) == 1 else 'are'} {verdict}"
         for verdict, some in words.items()
     )
+
+
+def _examined(group: Sequence[Subject]) -> str:
+    """How often the audited agents of one algorithm were active, where these are not as many times: ε grows with
+    them."""
+    audits = [(one.run.label, one.entry.audit) for one in group if isinstance(one.entry.audit, AuditResult)]
+    times = [(label, audit.activations) for label, audit in audits]
+    if len({count for _, count in times}) < 2:
+        return ""
+    each = [f"{'once' if count == 1 else f'{count:,} times'} in {label}" for label, count in times]
+    return f" (the audited agent was active {_and(each)})"
 
 
 def _not_audited(comparison: Comparison) -> str:
@@ -185,7 +195,8 @@ def _errors(comparison: Comparison) -> str:
     if not differ:
         return ""
     if len(found) == 1:
-        return "The final errors differ beyond noise."
+        (one,) = [one for one in comparison.against if one.final_error is differ[0]]
+        return f"The final error of {one.other} is {show(differ[0].estimate, 3)} × that of {one.base}, beyond noise."
     if len(comparison.runs) == 1:
         base = comparison.against[0].base
         return f"Final errors that differ from that of {base} beyond noise: {len(differ)} of {len(found)}."
@@ -203,10 +214,10 @@ def _draws(comparison: Comparison) -> str:
     differ = sum(one.told_apart for one in found)
     said = "The seeds split the data in other ways, and errors differ by that, too"
     if found:
-        does = "does" if differ < 2 else "do"
-        said += f": beyond noise {differ or 'none'} of {plural(len(found), 'final error')} {does}"
+        said += f". {differ} of {plural(len(found), 'final error')} differ{'s' * (differ == 1)} beyond noise"
     if single:
-        said += f"; {single} {'is' if single == 1 else 'are'} of one replica, which tells nothing of settings"
+        more = f"; {single} more" if found else f". {plural(single, 'final error')}"
+        said += f"{more} {'has' if single == 1 else 'have'} one replica, too few to tell"
     pairs = [pair for pair in comparison.pairs if pair[1].label in comparison.redrawn]
     other = [pair for pair in pairs if other_length(*pair)]
     if not other:

@@ -113,8 +113,8 @@ def redrawn(one: Run, other: Run) -> bool:
 
 
 def read_runs(places: Sequence[str]) -> list[Run]:
-    """The runs at places: a results folder, the folder of a scenario with variants (each of them is a run), or
-    FOLDER:SLUG for one algorithm of a folder. Several algorithms of a folder are one run.
+    """The runs at places: a results folder or the page in it, the folder of a scenario with variants (each of them is
+    a run), or FOLDER:SLUG for one algorithm of a folder. Several algorithms of a folder are one run.
 
     You get a `ScenarioError` for a place without results, an algorithm that is not there, and for less than two
     algorithms to compare.
@@ -127,7 +127,7 @@ def read_runs(places: Sequence[str]) -> list[Run]:
         before, _, last = place.rpartition(":")
         if not folder.exists() and before and last:
             folder, slug = Path(before), last
-        elif folder.name == RESULTS:
+        elif folder.name == RESULTS or (_is_page(folder) and (folder.parent / RESULTS).is_file()):
             folder = folder.parent
         for one in _folders(folder, place):
             _once(there, one.resolve(), slug, place)
@@ -183,8 +183,14 @@ def _folders(folder: Path, place: str) -> Iterator[Path]:
     yield from there
 
 
+def _is_page(place: Path) -> bool:
+    return place.suffix == ".html" and place.is_file()
+
+
 def _read(folder: Path, place: str | None = None) -> Results:
     if not (folder / RESULTS).is_file():
+        if _is_page(folder):
+            raise ScenarioError("runs", place or str(folder), "is a page; give its folder", "a results folder")
         error = no_results(folder, "runs")
         allowed = error.allowed.replace("`netsim run`, `audit` or `sweep` left", "`netsim run` or `audit` left")
         raise replace(error, value=place or error.value, allowed=f"FOLDER:SLUG, or {allowed}")

@@ -185,9 +185,10 @@ class Comparison:
         needed = sorted({replicas_needed(one) for one in self.ratios if not (one.has_interval or one.same)})
         return f"An interval takes {' or '.join(map(str, needed))} replicas of each." if needed else ""
 
-    def result(self) -> ComparisonResult:
-        """All of it as the document of `netsim compare --json`."""
+    def result(self, headline: str = "") -> ComparisonResult:
+        """All of it, with its finding, as the document of `netsim compare --json`."""
         return ComparisonResult(
+            headline=headline,
             runs=tuple(
                 ComparisonResult.ComparedRun(
                     label=run.label,
@@ -284,7 +285,7 @@ def _cautions(
     found = [
         *_objectives(runs),
         _lengths(pairs),
-        differ("adjacency", "their epsilons bound different changes", lambda a: a.allowed, terms=_ADJACENCY)
+        differ("adjacency", "their epsilons bound different changes", lambda a: a.claim.stated[0], terms=_ADJACENCY)
         or differ("change of the gradient", "the more it changes, the larger is ε",
                   lambda a: f"{show(a.claim.gradient_change, 4)} in ℓ2", terms=_CHANGE),
         differ("δ", "an ε at one δ is none at another", lambda a: show(a.claim.delta)),
@@ -292,6 +293,8 @@ def _cautions(
         _several("accuracy's measure", "what an accuracy costs is of different measures",
                  ((label, own.measure.replace("_", " ")) for label, own in costed if own.to_accuracy)),
         _several("unit of time", "curves by rounds and by activations share an axis", units),
+        differ("number of activations of the audited agent", "ε can only grow with them",
+               lambda a: f"{a.activations:,}", axis=False),
         differ("number of transcripts of each world", "what a game can prove at most grows with them",
                lambda a: f"{a.trials:,}", axis=False),
         differ("confidence of the audit", "the surer, the wider is an interval of the same evidence",
@@ -330,21 +333,24 @@ def _lengths(pairs: Sequence[tuple[Subject, Subject]]) -> str:
 
 
 def _other_pairs(pairs: Sequence[tuple[Subject, Subject]]) -> Iterator[str]:
-    """A sentence for each base, of it and of those whose exact ε is not compared with its own: they were audited at
-    another agent, or with another pair of data sets."""
-    terms = {
-        "audited agent": "each has its own data, and says other things",
-        "audited pair": "an exact ε is that of its pair",
-    }
-    for label in dict.fromkeys(base.label for base, _ in pairs):
-        apart = [other for base, other in pairs if base.label == label and _withheld(base, other) & terms.keys()]
-        base = next(base for base, _ in pairs if base.label == label)
-        audits = [(one.label, audit) for one in (base, *apart) if (audit := _audit(one)) is not None]
-        said = (
-            _several(what, why, [(name, str(_TERMS[what][0](one))) for name, one in audits])
-            for what, why in terms.items()
-        )
-        yield next(filter(None, said), "")
+    """A sentence of all whose exact ε is not compared with their base's since they were audited at another agent, and
+    one for each base of those that were audited with another pair of data sets."""
+    agents: dict[str, Subject] = {}
+    bases: dict[str, list[Subject]] = {}
+    for base, other in pairs:
+        terms = _withheld(base, other)
+        if "audited agent" in terms:
+            agents |= {base.label: base, other.label: other}
+        elif "audited pair" in terms:
+            bases.setdefault(base.label, [base]).append(other)
+
+    def said(what: str, why: str, some: Iterable[Subject]) -> str:
+        audits = [(one.label, audit) for one in some if (audit := _audit(one)) is not None]
+        return _several(what, why, [(label, str(_TERMS[what][0](audit))) for label, audit in audits])
+
+    yield said("audited agent", "each has its own data, and sends other messages", agents.values())
+    for some in bases.values():
+        yield said("audited pair", "an exact ε is that of its pair", some)
 
 
 def _alone(whose: Mapping[str, str], paired: Collection[str]) -> str:
@@ -463,14 +469,22 @@ def _against(base: Subject, other: Subject, level: float) -> ComparisonResult.Ag
     first, second = _audit(base), _audit(other)
     side: Side | None = None
     confidence: float | None = None
+    activations: tuple[int, int] | None = None
     if first is not None and second is not None:
+        activations = first.activations, second.activations
         side = _side(first.epsilon_exact, second.epsilon_exact)
         if different := _withheld(base, other):
             why["epsilon_exact"], side = f"not the same {next(iter(different))}", None
         else:  # both intervals hold at once: each fails with its own error rate, and either may (a union bound)
             confidence = max(0.0, round(first.exact_confidence + second.exact_confidence - 1, 12))
     return ComparisonResult.Against(
-        base=base.label, other=other.label, epsilon_exact=side, epsilon_exact_confidence=confidence, why=why, **ratios
+        base=base.label,
+        other=other.label,
+        epsilon_exact=side,
+        epsilon_exact_confidence=confidence,
+        audited_activations=activations,
+        why=why,
+        **ratios,
     )
 
 

@@ -336,6 +336,9 @@ class ComparisonResult(Result):
         told apart"."""
         epsilon_exact_confidence: float | None
         """Confidence of that; null without it."""
+        audited_activations: tuple[int, int] | None
+        """Activations of the audited agent, of the base and of the other: ε grows with them. null unless both were
+        audited."""
         final_error: Ratio | None
         """Ratio of the final errors, or null (`why`)."""
         gradient_error: Ratio | None
@@ -343,6 +346,8 @@ class ComparisonResult(Result):
         why: dict[str, str]
         """Why a number is missing, by its name."""
 
+    headline: str
+    """The finding in a few sentences, as the terminal and the page begin."""
     runs: tuple[ComparedRun, ...]
     """The runs; the first is the base."""
     cautions: tuple[str, ...]

@@ -50,6 +50,8 @@ _POINTS = 150  # of a curve; more would not be seen
 _SMALL = (330, 215)
 _SMALL_POINTS, _FEWEST = 300, 24  # of all curves in a small figure, and of one
 _SMALL_FLOOR = 1e-34  # a measure may be the square of what is rounding
+_CLAIM: Style = {"linewidth": 1.3, "linestyle": (0, (1, 3))}
+"""Of a claim over time: the curves beside it may be dashed."""
 _RELATIVE = "‖estimate − gradient‖ / max(1, ‖gradient‖)"
 _ROUNDING = (
     "Near 10⁻¹⁵ it is rounding: the gradient itself; 1 is an error as large as the gradient, or of 1 where that is "
@@ -252,12 +254,11 @@ def _budget(shown: Shown) -> Chart | None:
         floor = scale.limits[0]
         for one in lines:
             at, claim = claims[one.label]
-            dashed: Style = {"color": INK if len(stated) == 1 else one.look.colour, "linewidth": 1.3}
-            dashed["linestyle"] = (0, (7, 3))
+            dotted: Style = {"color": INK if len(stated) == 1 else one.look.colour, **_CLAIM}
             if len(at) > 1:
-                plot.plot(at, [scale.at(v) for v in claim], **dashed)
+                plot.plot(at, [scale.at(v) for v in claim], **dotted)
             elif claim:
-                plot.axhline(scale.at(*claim), **dashed)
+                plot.axhline(scale.at(*claim), **dotted)
             low, top = ([max(floor, scale.at(v)) for v in row] for row in (one.low, one.y))
             plot.fill_between(
                 one.x, low, top, color=one.look.colour, alpha=0.2, linewidth=0, **series(one.look.index)
@@ -276,11 +277,20 @@ def _budget(shown: Shown) -> Chart | None:
     grown = any(len(at) > 1 for at, _ in stated)
     caption = (
         "Exact ε of the releases up to each point. Line: as the sample estimates it, a lower end where no "
-        "formula and no bound closes it from above; band: down to what is proven at the audit's confidence. Dashed: "
-        f"the claim {'of a run that ends there' if grown else 'for the whole run'}. An unprotected message makes it "
-        "∞ at once."
+        "formula and no bound closes it from above; band: down to what is proven at the audit's confidence. Fine "
+        f"dots: the claim {'of a run that ends there' if grown else 'for the whole run'}. An unprotected message "
+        f"makes it ∞ at once.{_once([one.entry for one, _ in shown])}"
     )
     return Chart("How fast is privacy spent?", drawing, _key(lines), _captions(lines, caption))
+
+
+def _once(entries: Sequence[AlgorithmResult]) -> str:
+    """Whose curve is one point, for the audited agent was active once: algorithms, or the run that all are of."""
+    times = {one.name: one.audit.activations for one in entries if isinstance(one.audit, AuditResult)}
+    labels = [name for name, count in times.items() if count == 1]
+    runs = list(dict.fromkeys(label.rpartition(" · ")[2] for label in labels))
+    names = runs[0] if len(runs) == 1 else _together(labels, len(times))
+    return f" A single point at 1: the audited agent was active once ({names})." if labels else ""
 
 
 def _claimed(entry: AlgorithmResult, audit: AuditResult) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -21,6 +21,7 @@ from scenarios.render.sentences import ELSEWHERE, ENDS, Finding, meanings, terms
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
+from scenarios.results.base import Setting
 from scenarios.results.findings import ComparisonResult, Ratio, Side
 from scenarios.results.numbers import MISSING, at_least, count, exact, known, percent, plural, show, show_epsilon
 from scenarios.results.tree import AlgorithmResult
@@ -41,7 +42,8 @@ _SIDES: dict[Side | None, str] = {
 }
 """How two exact epsilons lie to each other where neither is larger."""
 _FINAL, _FINAL_WITHIN = "Final error", "Final error [5\u202f%, 95\u202f%]"
-_ESTIMATED, _ERRORS, _ACTIVATIONS = "Gradients estimated", "Error of these", "Most activations"
+_ESTIMATED, _ERRORS = "Gradients estimated", "Error of these"
+_ACTIVATIONS, _AUDITED = "Most activations", "Audited agent's"
 _MESSAGES, _BYTES = "Messages", "Bytes sent"
 FOUND = (_FINAL, _ESTIMATED, _ERRORS)
 """Columns of a brief `run_table` that are no costs."""
@@ -51,9 +53,10 @@ _MEANINGS = {
     _FINAL: _DISTANCE,
     _FINAL_WITHIN: _DISTANCE,
     _ESTIMATED: "Gradients estimated: those of which the adversary has an estimate, of all that the agents computed.",
-    _ERRORS: "Error of these: the median, relative to the gradient: near 10⁻¹⁵ it is known but for rounding, at 1 "
-    "the error is as large as the gradient.",
+    _ERRORS: "Error of these: distance to the true gradient, divided by its length where that is above 1; the "
+    "median. Near 10⁻¹⁵ the gradient is known but for rounding.",
     _ACTIVATIONS: "Most activations: of one agent, or its rounds.",
+    _AUDITED: "Audited agent's: activations of the agent that was audited.",
     _MESSAGES: "Messages: one for each receiver.",
     _BYTES: "Bytes sent: of all packets, acknowledgements and repeats too.",
 }
@@ -189,7 +192,14 @@ def difference_cells(one: ComparisonResult.Difference) -> list[str]:
         shown = (dict(zip(numbers, [show(value, n) for value in numbers], strict=True)) for n in range(4, 18))
         words = next(found for found in shown if len({*found.values()}) == len(found))
         return [MISSING if value is ABSENT else words[cast("float", value)] for value in one.values]
-    return [MISSING if value is ABSENT else setting(value) for value in one.values]
+    return [MISSING if value is ABSENT else _setting(value) for value in one.values]
+
+
+def _setting(value: Setting) -> str:
+    """A field's value in words: a whole number without its fraction, digits in threes."""
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:,.0f}"
+    return "none" if value is None else setting(value)
 
 
 def _named(one: Subject) -> tuple[Markup, str]:
@@ -231,6 +241,7 @@ def run_table(subjects: Sequence[Subject], *, brief: bool = False) -> dict[str, 
         _ESTIMATED: [_estimated(one.entry, brief)[0] for one in subjects],
         _ERRORS: [_estimated(one.entry, brief)[1] for one in subjects],
         "Rounds" if rounds else _ACTIVATIONS: [_spent(one.entry, "plf") for one in subjects],
+        _AUDITED: _examined(subjects),
         _MESSAGES: [_spent(one.entry, "messages") for one in subjects],
         _BYTES: [_spent(one.entry, "bytes") for one in subjects],
         "Virtual time, s": [show(one.entry.run and one.entry.run.time, 4) for one in subjects],
@@ -261,6 +272,13 @@ def _estimated(entry: AlgorithmResult, brief: bool) -> tuple[str, str]:
         return MISSING, MISSING
     learned = f"{_MARK if brief else f', {_GUESSED}'}" if found.guessed else ""
     return f"{count(found.estimated)} of {count(found.queries)}", show(found.median) + learned
+
+
+def _examined(subjects: Sequence[Subject]) -> list[str]:
+    """Activations of the audited agents, where these are not the same."""
+    audits = [one.entry.audit for one in subjects]
+    cells = [count(audit.activations) if isinstance(audit, AuditResult) else MISSING for audit in audits]
+    return cells if len({*cells} - {MISSING}) > 1 else [MISSING] * len(cells)
 
 
 def _spent(entry: AlgorithmResult, cost: str) -> str:
@@ -308,4 +326,7 @@ def against_words(one: ComparisonResult.Against) -> dict[str, str]:
         which = "smaller" if one.epsilon_exact == "below" else "larger"
         sure = known(one.epsilon_exact_confidence)
         found[_EXACT] = f"{which}, proven" + (f" at {percent(sure)} (both audits)" if sure < 1 else "")
+        first, second = one.audited_activations or (0, 0)
+        if first != second:
+            found[_EXACT] += f", but after {plural(second, 'activation')} of the audited agent, not {first:,}"
     return found

@@ -128,7 +128,9 @@ def test_a_claim_grows_as_on_the_page_of_its_run(pair):
     assert len({*claimed.epsilon}) > 1
     whole = replace(noisy, over_time=None)
     assert charts._claimed(whole, noisy.audit) == ((noisy.audit.activations,), (noisy.audit.epsilon_claimed,))
-    assert "Dashed: the claim of a run that ends there." in comparison_page(Comparison([run, changed(run, "other")]))
+    assert "Fine dots: the claim of a run that ends there." in comparison_page(
+        Comparison([run, changed(run, "other")])
+    )
 
 
 def test_a_claim_whose_audit_was_interrupted_has_its_delta(pair):
@@ -204,8 +206,8 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
         ("scenario__problem__ridge", 3.0, "Not the same objective (calm; other, by problem.ridge): errors are"),
         (f"{AUDIT}claim__delta", 0.01, "Not the same δ (0: noisy · calm; 0.01: noisy · other)"),
         (f"{AUDIT}claim__stated_adjacency", "any",
-         "Not the same adjacency (any data in place of one record of one agent (the claim ignores how much they "
-         "differ): noisy · calm; any: noisy · other): their epsilons bound different changes."),
+         "Not the same adjacency (one record of one agent replaced: noisy · calm; any: noisy · other): their "
+         "epsilons bound different changes."),
         (f"{AUDIT}claim__norm", "ℓ7", "Not the same norm of the claim"),
         (f"{AUDIT}claim__stated_change", 77.0,
          "Not the same change of the gradient (∞ in ℓ2: noisy · calm; 77 in ℓ2: noisy · other): the more"),
@@ -213,6 +215,8 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
          "Not the same accuracy's measure (relative error: calm, plain · other; mean error: noisy · other)"),
         (f"{AUDIT}trials", 5, "Not the same number of transcripts of each world (80: noisy · calm; 5: noisy"),
         (f"{AUDIT}confidence", 0.9, "Not the same confidence of the audit (0.95: noisy · calm; 0.9"),
+        (f"{AUDIT}activations", 3,
+         "Not the same number of activations of the audited agent (8: noisy · calm; 3: noisy · other): ε can only"),
         (f"{AUDIT}loss_breakdown__agent", 3, "Not the same audited agent (1: noisy · calm; 3: noisy"),
         (f"{AUDIT}pair", "two records", "Not the same audited pair"),
         ("status", "interrupted",
@@ -283,6 +287,36 @@ def test_a_pair_is_no_reason_for_caution_where_no_number_is_withheld(pair):
         replace(one, audit=replace(one.audit, epsilon_exact=ends)) for one in (noisy, replace(twin, slug="noisy"))
     ]
     assert Comparison([of("one", endless[0]), of("other", endless[1])]).cautions == []
+
+
+def test_another_audited_agent_is_said_once_for_all_algorithms(pair):
+    run = read_runs([str(pair[0])])[0]
+    noisy = run.results.algorithms[1]
+    both = replace(run, results=replace(run.results, algorithms=(noisy, replace(noisy, name="twin", slug="twin"))))
+    agents = {f"algorithms__{k}__audit__loss_breakdown__agent": 3 for k in (0, 1)}
+    (said,) = Comparison([both, changed(both, "other", **agents)]).cautions
+    assert said.startswith("Not the same audited agent (1: calm; 3: other): each")
+
+
+def test_audited_agents_that_were_not_active_as_often_are_said_wherever_their_epsilons_are(pair):
+    run = read_runs([str(pair[0])])[0]
+    ends = {"lower": 1e6, "estimate": 1e6, "upper": 1e6, "by_formula": False, "upper_bound_only": False}
+    once = {f"{AUDIT}activations": 1, f"{AUDIT}epsilon_exact": ends}
+    growth = json.loads(dumps(run.results))["algorithms"][1]["audit"]["growth"][:1]
+    found = Comparison([run, changed(run, "other", **once, **{f"{AUDIT}growth": growth})])
+    words = against_words(found.against[1])["epsilon_exact"]
+    assert words == "larger, proven, but after 1 activation of the audited agent, not 8"
+    assert several.run_table(found.subjects)["Audited agent's"] == [MISSING, MISSING, "8", "1"]
+    assert "A single point at 1: the audited agent was active once (other)." in comparison_page(found)
+    alike = Comparison([run, changed(run, "other")])
+    assert "Audited agent's" not in several.run_table(alike.subjects)
+    assert "single point" not in comparison_page(alike)
+
+
+def test_a_claim_over_time_is_drawn_as_no_run_is(pair):
+    run = read_runs([str(pair[0])])[0]
+    looks = several._looks(Comparison([changed(run, str(k)) for k in range(4)]).subjects)
+    assert charts._CLAIM["linestyle"] not in [one.line["linestyle"] for one in looks]
 
 
 def test_algorithms_that_are_in_no_other_run_are_not_listed_one_by_one(pair):
@@ -566,7 +600,8 @@ def test_one_number_of_each_split_is_called_so(pair):
     comparison = Comparison([one, changed(run, "other", **parts)])
     assert ">– (one replica, and two splits of the data)<" in comparison_page(comparison)
     assert comparison.against[0].final_error is None
-    said = "The seeds split the data in other ways, and errors differ by that, too; 1 is of one replica, which tells"
+    said = "The seeds split the data in other ways, and errors differ by that, too. 1 final error has one "
+    said += "replica, too few to tell."
     assert said in compared_headline(comparison)
 
 
@@ -574,9 +609,7 @@ def test_the_top_says_how_many_errors_differ_between_splits_and_for_how_many_len
     (run,) = read_runs([str(pair[0])])
     parts = {"seed": 6, "problem__smoothness": 9.0}
     with_length = {"algorithms__0__convergence__count": list(range(27, 67))}
-    said = (
-        "The seeds split the data in other ways, and errors differ by that, too: beyond noise none of 1 final error"
-    )
+    said = "The seeds split the data in other ways, and errors differ by that, too. 0 of 1 final error differ beyond"
     assert said in (plain := compared_headline(Comparison([run, changed(run, "other", **parts)])))
     assert "length" not in plain
     comparison = Comparison([run, changed(run, "other", **parts, **with_length)])
@@ -687,7 +720,11 @@ OTHER_NAMES = {f"algorithms__{k}__{field}": f"own-{k}" for k in (0, 1) for field
          "No field differs, and yet some numbers do. noisy is proven in calm and consistent in other."),
         (without_audit(0, 1) | {"scenario__audit": None}, "other was not audited."),
         ({"status": "interrupted", "algorithms__1__audit": None, "algorithms__1__audit_status": "not reached"},
-         "other is interrupted: 1 of its 2 algorithms is not done."),
+         "other is interrupted: 1 of its 2 algorithms is not done (noisy)."),
+        ({f"{AUDIT}verdict": "consistent", f"{AUDIT}activations": 3},
+         "consistent in other (the audited agent was active 8 times in calm and 3 times in other)."),
+        ({"algorithms__1__convergence__finals": [900.0 + k for k in range(12)]} | without_audit(0),
+         "1 of 2 final errors differs beyond noise."),
         (OTHER_NAMES, "The runs have no algorithm in common."),
         (OTHER_NAMES | {"problem__data": "another"},
          "The runs solve different problems: their errors are not comparable. calm: the audited privacy claim holds"),
@@ -713,13 +750,30 @@ def test_the_first_sentence_of_three_runs_names_those_that_it_is_of(pair):
     assert found == ("calm: the audited privacy claim holds: proven. third was not audited. No final error differs.")
     errors = {"algorithms__1__convergence__finals": [9.0 + k for k in range(12)]}
     other = changed(run, "other", seed=6, scenario__seed=6, problem__smoothness=9.0, **errors)
-    assert "by that, too: beyond noise 1 of 1 final error does;" in compared_headline(Comparison([run, other, third]))
+    assert "by that, too. 1 of 1 final error differs beyond noise; 1 more" in compared_headline(
+        Comparison([run, other, third])
+    )
     own = {"algorithms__1__slug": "own", "algorithms__1__name": "own"} | without_audit(0)
     found = compared_headline(Comparison([run, changed(run, "other", **errors), changed(run, "third", **own)]))
-    assert "Audited in one run alone: 1 proven. plain · third was not audited." in found
+    assert "Audited in one run alone: own · third (proven). plain · third was not audited." in found
     assert found.endswith("1 of 3 final errors differs beyond noise.")
     found = compared_headline(Comparison([run, changed(run, "third", **own)]))
     assert found.endswith("No final error of the 1 in both runs differs.")
+
+
+def test_a_page_stands_for_its_folder_and_the_document_has_the_finding(pair, tmp_path):
+    folders = [Path(shutil.copytree(one, tmp_path / one.name)) for one in pair]
+    (folders[0] / "report.html").touch()
+    found = json.loads(cli("compare", folders[0] / "report.html", folders[1], "--json", ends=0).stdout)
+    assert found["headline"] == compared_headline(Comparison(read_runs([str(folder) for folder in pair])))
+    assert found["against"][1]["audited_activations"] == [8, 8]
+
+
+def test_one_final_error_has_its_size_at_the_top(pair):
+    run = replace(read_runs([str(pair[0])])[0], slugs=("noisy",))
+    finals = [{"algorithms__1__convergence__finals": [at * (50 + k) for k in range(12)]} for at in (1.0, 3.0)]
+    found = compared_headline(Comparison([changed(run, "one", **finals[0]), changed(run, "two", **finals[1])]))
+    assert "The final error of two is 3 × that of one, beyond noise." in found
 
 
 def test_a_row_of_a_comparison_has_one_number_of_digits(pair):
@@ -747,6 +801,7 @@ def test_variants_of_a_study_are_runs(study):
         (["{calm}", "{calm}"], "calm: named twice; a run, or an algorithm of it, is compared once$"),
         (["{calm}", "{loud}", "{calm}:plain"], "plain: the same as .*calm, or a part of it; a run"),
         (["{calm}:plain", "{calm}:noisy", "{calm}/../calm:plain"], "the same as .*calm:plain, or a part of it"),
+        (["{page}", "{loud}"], "page.html' *: is a page; give its folder; allowed"),
         (["{broken}", "{loud}"], "not JSON"), (["{foreign}", "{loud}"], "results.json"),
     ],
 )  # fmt: skip
@@ -754,7 +809,14 @@ def test_places_that_cannot_be_read_are_named(pair, tmp_path, places, said):
     for name, text in (("broken", "{"), ("foreign", "{}")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "results.json").write_text(text)
-    where = {"calm": pair[0], "loud": pair[1], "broken": tmp_path / "broken", "foreign": tmp_path / "foreign"}
+    (tmp_path / "page.html").touch()
+    where = {
+        "page": tmp_path / "page.html",
+        "calm": pair[0],
+        "loud": pair[1],
+        "broken": tmp_path / "broken",
+        "foreign": tmp_path / "foreign",
+    }
     asked = [place.format(**where) for place in places]
     if said is None:
         assert len(read_runs(asked)) == 1
@@ -818,7 +880,7 @@ def test_the_command_writes_a_page_and_prints_tables_or_json(pair, tmp_path, mon
     assert not [line for line in narrow if line.split() == ["algorithm", "verdict"]]
     asked = cli("compare", *places, "--json")
     found = json.loads(asked.stdout)
-    assert set(found) == {"runs", "cautions", "differences", "algorithms", "confidence", "against"}
+    assert set(found) == {"headline", "runs", "cautions", "differences", "algorithms", "confidence", "against"}
     assert found["differences"] == [{"field": "algorithms[noisy].scale", "values": [0.2, 1.0]}]
     assert [one["slug"] for one in found["algorithms"]] == ["plain", "plain", "noisy", "noisy"]
     assert found["against"][1]["final_error"]["paired"]
@@ -1011,7 +1073,7 @@ def resolved(run, label, **parameters):
     [
         ((0.2153359, 0.2273859), ["0.2153", "0.2274"]), ((0.1, 0.1 + 1e-15), None),
         ((0.1000001, 0.1), ["0.1000001", "0.1"]), (({"kind": "constant", "value": 1.5}, 2.5), ["1.5", "2.5"]),
-        ((None, 0.1), ["null", "0.1"]),
+        ((None, 0.1), ["none", "0.1"]), ((1e6, None), ["1,000,000", "none"]),
     ],
 )  # fmt: skip
 def test_parameters_that_runs_made_of_the_same_fields_are_listed(pair, values, cells):
