@@ -129,7 +129,7 @@ def _beyond_records(audit: AuditResult) -> str:
     """Why a pair that moves a gradient by a constant speaks of a claim that is stated for records, and what records
     cost; "" of any other pair."""
     search, stated = audit.search, audit.claim.stated_adjacency
-    if search is None or stated is None or search.winner.family != BOTH_MOVED:
+    if search is None or stated is None or search.winner.family != BOTH_MOVED or search.winner.any_change:
         return ""
     why = (
         f" The claim is stated for {stated}; its formula asks no more of it than how far a gradient moves, so it "

@@ -123,7 +123,8 @@ def pair_for(
     assert spec is not None
     assert pair is not None
     claim, looked_at = for_listener(claim, spec), agents_of(subject.simulation, spec.agent)
-    pair = replace(pair, seen_less=_seen_less(subject.simulation, looked_at if spec.search else [pair.agent]))
+    if (less := _seen_less(subject.simulation, looked_at if spec.search else [pair.agent])) is not None:
+        pair = replace(pair, seen_less=less)
     if spec.search is None:
         sample = worlds(subject.simulation, pair.agent, cast("Objective", pair.hypotheses[1]), TRANSCRIPTS)
         points = observed(sample(0, FIRST_CHUNK), pair.agent, pair.hypotheses[0])

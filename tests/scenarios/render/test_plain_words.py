@@ -308,10 +308,10 @@ def test_coins_with_too_many_histories_are_to_be_fewer(activations, rounds):
     ("whole", "partial", "words"),
     [
         (9, 7, "above 1 from activation 9 on; from activation 7 on above what is claimed of a run that ends there "
-               "(0.8 > 0.7)"),
+               "(0.8, claimed 0.7)"),
         (9, 9, "above 1 from activation 9 on"),
         (9, None, "above 1 from activation 9 on"),
-        (None, 7, "from activation 7 on above what is claimed of a run that ends there (0.8 > 0.7)"),
+        (None, 7, "from activation 7 on above what is claimed of a run that ends there (0.8, claimed 0.7)"),
         (None, None, None),
     ],
 )  # fmt: skip

@@ -218,7 +218,7 @@ class TestTheTree:
     def test_attribute_docstrings_are_in_the_schema_those_of_bases_too(self):
         parts = {"Results": schema()} | schema()["$defs"]
         assert "Θ" in parts["RunSummary"]["properties"]["largest_activations"]["description"]
-        assert parts["GradientResult"]["properties"]["worst"]["description"] == "Largest relative error."
+        assert parts["GradientResult"]["properties"]["worst"]["description"] == "Largest error."
         own = {kind.__name__ for kind in kinds(Results, set())} & set(parts)
         assert len(own) > 60
         assert not [
