@@ -375,8 +375,21 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
     fields += ["seed"] if len({str(row.get("seed")) for row in rows}) > 1 else []
     heads = list(zip(fields, leaves(fields, algorithms), strict=True))
     heads = [one for one in heads if len({cell(row.get(one[0])) for row in rows}) > 1] or heads[:1]
-    for algorithm in several:  # a table each: a line for each point
-        own = [row for row in rows if row.get("algorithm") == algorithm][: MOST // len(several)]
+    more = 0
+    for algorithm in several:  # a table each: a line for each point, or for those that are alike
+        every = [row for row in rows if row.get("algorithm") == algorithm]
+        theirs, alike = list(heads), list[str]()
+        for one in heads:
+            others = [(tuple(cell(row.get(name)) for name, _ in theirs if name != one[0]), row) for row in every]
+            found_there: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+            for key, row in others:
+                found_there.setdefault(key, set()).add(tuple(cell(row.get(name), name) for name in shown))
+            if len(found_there) < len(every) and all(len(same) == 1 for same in found_there.values()):
+                theirs.remove(one)
+                alike.append(one[1])
+                every = list(dict(reversed(others)).values())[::-1]
+        own = every[: MOST // len(several)]
+        more += len(every) - len(own)
 
         def column(name: str, head: str, own: list[dict[str, object]] = own, **how: Any) -> Column:
             numbers = all(isinstance(row.get(name), int | float | None) for row in own)
@@ -385,7 +398,7 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
                 cells = [f"{one}{_GUESS * (row.get('learned') == 0)}" for one, row in zip(cells, own, strict=True)]
             return Column(head, cells, right=numbers, **how)
 
-        first, varied_ones = column("point", "point", whole=True), [column(name, head) for name, head in heads]
+        first, varied_ones = column("point", "point", whole=True), [column(name, head) for name, head in theirs]
         measured = {name: column(name, HEADS[name], whole=True) for name in shown}
         columns = [first, *varied_ones, *measured.values()]
         if "verdict" in measured and not have_room(columns, console):  # it stays beside the fields
@@ -397,7 +410,9 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
             terminal.line(str(algorithm), style="bold")
         for table in stacked(columns, console):
             console.print(table)
-    if (more := len(rows) - len(several) * (MOST // max(1, len(several)))) > 0:
+        if alike:
+            terminal.line(f"The same at every {' and '.join(alike)}; the first point is named.", style="dim")
+    if more > 0:
         console.print(f"{more} more rows are in the table.")
     meanings = [f"{HEADS[name]}: {COLUMNS[name]}" for name in shown if name in COLUMNS]
     meanings += [f"{_GUESS} no better than guessing"] * any(row.get("learned") == 0 for row in rows)
