@@ -236,16 +236,15 @@ def _budget(shown: Shown) -> Chart | None:
     no formula says that, for the whole run; None where no curve has more than a point."""
     lines: list[_Line] = []
     claims: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {}
-    units, end = set[str](), 0.0
+    units = set[str]()
     for one, look in shown:
         if isinstance(audit := one.entry.audit, AuditResult) and audit.growth:
             levels = {level.activation: level for level in audit.growth}
             rows = zip(*((k, v.estimate, v.lower) for k, v in levels.items()), strict=True)
-            lines.append(_Line(one.entry.name, look, *map(_every, rows)))
+            end = max(audit.activations, *levels)
+            lines.append(_Line(one.entry.name, look, *carried_on(end, *map(_every, rows))))
             claims[one.entry.name] = _claimed(one.entry, audit)
             units.add(unit(one.entry))
-            end = max(end, audit.activations, *levels)
-    lines = [_Line(one.label, one.look, *carried_on(end, one.x, one.y, one.low)) for one in lines]
     if not any(len(one.x) > 1 for one in lines):
         return None
     values = [v for one in lines for v in (*one.y, *one.low, *claims[one.label][1]) if v or not one.y[-1]]
@@ -263,7 +262,8 @@ def _budget(shown: Shown) -> Chart | None:
             plot.fill_between(
                 one.x, low, top, color=one.look.colour, alpha=0.2, linewidth=0, **series(one.look.index)
             )
-            plot.plot(one.x, top, **one.look.marked, **series(one.look.index))
+            look = one.look.marked if len(one.x) > 1 else one.look.line | one.look.point
+            plot.plot(one.x, top, **look, **series(one.look.index))
         if len(stated) == 1:
             style: Style = {"ha": "right", "va": "bottom", "fontsize": 10.5}
             end = next(iter(stated))[1][-1]

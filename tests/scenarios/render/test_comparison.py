@@ -307,7 +307,17 @@ def test_audited_agents_that_were_not_active_as_often_are_said_wherever_their_ep
     words = against_words(found.against[1])["epsilon_exact"]
     assert words == "larger, proven, but after 1 activation of the audited agent, not 8"
     assert several.run_table(found.subjects)["Audited agent's"] == [MISSING, MISSING, "8", "1"]
-    assert "A single point at 1: the audited agent was active once (other)." in comparison_page(found)
+    text = comparison_page(found)
+    assert "A single point at 1: the audited agent was active once (other)." in text
+    drawn = re.search(r'data-figure="budget".*?</svg>', text, re.DOTALL)
+    assert drawn is not None
+    curve = re.search(
+        rf'<g class="s s{len(found.subjects) - 1}">(?!<defs><path id="budget-m[^>]*z"/></defs>).*?</g>',
+        drawn[0],
+        re.DOTALL,
+    )
+    assert curve is not None
+    assert "<use" in curve[0]
     alike = Comparison([run, changed(run, "other")])
     assert "Audited agent's" not in several.run_table(alike.subjects)
     assert "single point" not in comparison_page(alike)
