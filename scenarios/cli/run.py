@@ -411,7 +411,9 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
         for table in stacked(columns, console):
             console.print(table)
         if alike:
-            terminal.line(f"The same at every {' and '.join(alike)}; the first point is named.", style="dim")
+            terminal.line(
+                f"The same at every value of {' and of '.join(alike)}; the first point is named.", style="dim"
+            )
     if more > 0:
         console.print(f"{more} more rows are in the table.")
     meanings = [f"{HEADS[name]}: {COLUMNS[name]}" for name in shown if name in COLUMNS]
