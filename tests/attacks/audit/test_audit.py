@@ -179,7 +179,7 @@ def test_a_pair_that_loses_more_than_a_bound_over_any_data_is_noted():
     """What the code did is then not what was read: it is consistent with nothing."""
     under_way = object.__new__(_Audit)
     under_way.claim = SimpleNamespace(adjacency=ANYTHING, coins="known", delta=0.0)
-    under_way.pair, under_way.doors = SimpleNamespace(doubt=None), {}
+    under_way.pair, under_way.doors = SimpleNamespace(doubt=None, claimed_of_any=False), {}
     under_way._bound_over = lambda *_: Bound(1.0, ())
     assert under_way._proof(0.5) == _Proof(Bound(1.0, ()))
     found = under_way._proof(2.0)

@@ -44,7 +44,8 @@ def test_run_says_the_verdicts_and_where_the_report_is(file):
     listener = "The audit's listener records all that agent 1 sends and receives, and knows the algorithm."
     assert listener in " ".join(done.output.split())
     assert "unprotected" in done.output
-    assert "proven" in done.output
+    assert "underpowered" in done.output
+    assert "agent 1 was active 2 times in this run, and the claim is of 6" in " ".join(done.output.split())
     assert "240 of 240 private gradients recovered" in done.output
     assert "6 of 6 training images rebuilt" in done.output
     assert "No training image rebuilt" in done.output

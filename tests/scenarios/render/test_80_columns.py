@@ -55,7 +55,12 @@ def test_a_sweep_never_cuts_a_verdict(narrow, count, width):
     names = ("private gradient descent", "another algorithm")
     rows = [row | {"algorithm": one, "verdict": "underpowered"} for one in names]
     points = [
-        SimpleNamespace(point=k, fields=dict.fromkeys(fields, 0.25 * k) | {"audit": None}, rows=rows) for k in (1, 2)
+        SimpleNamespace(
+            point=k,
+            fields=dict.fromkeys(fields, 0.25 * k) | {"audit": None},
+            rows=[one | {"final_error": 1.23e-7 * k} for one in rows],
+        )
+        for k in (1, 2)
     ]
     command._print(SimpleNamespace(results=points, complete=2, points=2), [*fields, "audit"], names)
     text = narrow.getvalue()
@@ -68,6 +73,27 @@ def test_a_sweep_never_cuts_a_verdict(narrow, count, width):
     assert "* no better than guessing" in " ".join(text.split())
     assert [len(re.findall(rf"field_{k}\b", text)) for k in range(count)] == [2] * count
     assert "links" not in text
+
+
+def test_rows_of_a_sweep_that_are_alike_are_one(narrow):
+    """What no value of a field changes is one row, of each algorithm by itself; the other field stays."""
+    points = [
+        SimpleNamespace(
+            point=3 * k + j,
+            fields={"rounds": 10 * (k + 1), "links.loss": 0.1 * j},
+            rows=[
+                {"point": 3 * k + j, "algorithm": "one", "final_error": 2.0 + k},
+                {"point": 3 * k + j, "algorithm": "two", "final_error": 7.0},
+            ],
+        )
+        for k in range(2)
+        for j in range(3)
+    ]
+    command._print(SimpleNamespace(results=points, complete=6, points=6), ["rounds", "links.loss"], ("one", "two"))
+    lines = [" ".join(line.split()) for line in narrow.getvalue().splitlines()]
+    assert [line for line in lines if re.match(r"\d", line)] == ["0 10 2", "3 20 3", "0 7", "6 of 6 points done"]
+    assert "The same at every value of loss; the first point is named." in lines
+    assert "The same at every value of rounds and of loss; the first point is named." in lines
 
 
 @pytest.mark.parametrize("width", [40, 80])
