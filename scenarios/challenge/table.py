@@ -124,6 +124,8 @@ CHALLENGES: tuple[Challenge, ...] = (
             0, partial(worlds.largest, 4), live=True,
         ),
         (
+            "EXTRA's update is public: what an agent sends in round k + 1 is made of what was sent before and of one "
+            "step along its gradient. Take away all that was sent: what is left?",
             "In its folder, netsim attack transcript.parquet --scenario public.yaml writes the gradients that follow "
             "from it: a Parquet table with agent, query and gradient.",
             "attacks.inference.infer(view) is the same in Python: .agent, .query, .gradient (replicas, dimension).",

@@ -175,7 +175,7 @@ def course(tmp_path_factory):
     folder = tmp_path_factory.mktemp("course")
     assert "there before" not in netsim("first-flag", "--student", "ada", "--out", folder)
     assert "first-flag, which was there before: transcript.parquet" in netsim("first-flag", "--out", folder)
-    assert "Hint 1 of 2" in netsim("first-flag", "--hint", "--out", folder)
+    assert "Hint 1 of 3" in netsim("first-flag", "--hint", "--out", folder)
     right = solved(opened(folder / "first-flag"))
     wrong = ",".join(reversed(right.split(",")))
     refused = netsim("first-flag", "--answer", wrong, "--out", folder, exit_status=1)
