@@ -379,15 +379,14 @@ def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str
     for algorithm in several:  # a table each: a line for each point, or for those that are alike
         every = [row for row in rows if row.get("algorithm") == algorithm]
         theirs, alike = list(heads), list[str]()
-        for one in heads:
-            others = [(tuple(cell(row.get(name)) for name, _ in theirs if name != one[0]), row) for row in every]
-            found_there: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
-            for key, row in others:
-                found_there.setdefault(key, set()).add(tuple(cell(row.get(name), name) for name in shown))
-            if len(found_there) < len(every) and all(len(same) == 1 for same in found_there.values()):
-                theirs.remove(one)
-                alike.append(one[1])
-                every = list(dict(reversed(others)).values())[::-1]
+        for field in heads:
+            rest = [name for name, _ in theirs if name != field[0]]
+            first_of = {tuple(cell(row.get(name)) for name in rest): row for row in reversed(every)}
+            measured_of = {tuple(cell(row.get(name), name) for name in (*rest, *shown)) for row in every}
+            if len(measured_of) == len(first_of) < len(every):  # whatever its value is
+                theirs.remove(field)
+                alike.append(field[1])
+                every = [*first_of.values()][::-1]
         own = every[: MOST // len(several)]
         more += len(every) - len(own)
 
