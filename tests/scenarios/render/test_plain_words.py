@@ -15,7 +15,7 @@ from scenarios.cli import json_output
 from scenarios.render import plain_words, sentences, terminal, verdicts
 from scenarios.render.page.report import page
 from scenarios.results import findings
-from scenarios.results.audit import AuditRefused, AuditResult, NoWitness, NoWitnessCause, change_option
+from scenarios.results.audit import BOTH_MOVED, AuditRefused, AuditResult, NoWitness, NoWitnessCause, change_option
 from scenarios.results.base import Refused
 from scenarios.results.budgets import OverTime
 from tests.scenarios.filled import filled, tree
@@ -575,3 +575,17 @@ def test_what_bounds_the_change_that_is_allowed_is_said_beside_it(change, said):
     """Beside the reason of a claim that the algorithm itself bounds no gradient."""
     claim = {"adjacency": "all data of one agent replaced", "gradient_change": change}
     assert filled(AuditResult, {"claim": claim}).allowed == f"all data of one agent replaced{said}"
+
+
+@pytest.mark.parametrize("any_change", [False, True])
+def test_a_pair_that_moves_a_gradient_says_why_it_speaks_of_a_claim_for_records(any_change):
+    """And what the records themselves cost; of a claim of any data that is no question."""
+    both = {"name": BOTH_MOVED, "candidates": 3, "best": "a gradient moved", "epsilon": 1.4}
+    records = [{"name": "drawn", "candidates": 5, "best": "record 1", "epsilon": one} for one in (0.125, 0.25)]
+    winner = {"family": BOTH_MOVED, "description": "a gradient moved", "epsilon": 1.4, "any_change": any_change}
+    search = {"winner": winner, "families": [both, *records], "unbounded": False}
+    audit = filled(AuditResult, {"search": search, "claim": {"stated_adjacency": "one record replaced"}})
+    (_, (_, allowed)) = plain_words.pair(audit)
+    said = "The claim is stated for one record replaced; its formula asks no more of it"
+    assert (said in allowed) is not any_change
+    assert ("none of 10 pairs that were tried costs more than 0.25, by estimate" in allowed) is not any_change
