@@ -119,7 +119,8 @@ def _print_run(results: Results, verbose: bool = False, alone: bool = False) -> 
         for term, text in [("network", results.network.name), *named, *results.network.settings]:
             grid.add_row(escape(term), escape(text))
         console.print(grid, highlight=False)
-    if results.algorithms and not any(map(findings.verdict, results.algorithms)) and not alone:
+    unjudged = not any(map(findings.verdict, results.algorithms))
+    if not alone and (len(results.algorithms) > 1 or (results.algorithms and unjudged)):
         console.print()
         line(headline(Finding.ranked(results)), style="bold")
     marked = [coloured(one) + "*" * bool(one.outside_model) for one in results.algorithms]

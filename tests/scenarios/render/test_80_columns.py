@@ -150,7 +150,8 @@ def test_a_run_keeps_algorithm_and_verdict(narrow, width):
     verdicts._print_run(results)
     text, _, _ = narrow.getvalue().partition("RECAL: no claim")
     readable(text, width)
-    assert text.count("unprotected") == text.count("consistent") == 2
+    assert "2 of 4 audited privacy claims do not hold: 2 unprotected. The others: 2" in " ".join(text.split())
+    assert text.count("unprotected") == text.count("consistent") == 3  # there, and in the table
     for name in {word for one in results.algorithms for word in one.name.split()}:
         assert name in text
     assert width == 40 or all(f"ε {one}" in text for one in ("claimed", "exact", "audited"))
