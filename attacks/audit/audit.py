@@ -443,13 +443,13 @@ class _Audit:
         """It has to be over any data where the claim is, and nothing bounds a change (`Pair.doubt`), where that is
         bounded, whatever the pair, and where the pair has lost more: `lower`."""
         own: Bound | str = ""
-        tried = (ANY_DATA,) if self.pair.doubt else (self.claim.adjacency, ANY_DATA)
-        if self.pair.claimed_of_any and not self.pair.any_change and not self.pair.doubt:
-            tried = (replace(self.claim.adjacency, gradient_change=math.inf, relation=ANY_DATA.relation), *tried)
-        for k, adjacency in enumerate(tried):
+        stated = self.claim.adjacency
+        wider = replace(stated, gradient_change=math.inf, relation=ANY_DATA.relation)
+        first = (wider, stated) if self.pair.claimed_of_any and not self.pair.any_change else (stated,)
+        for adjacency in (ANY_DATA,) if self.pair.doubt else (*first, ANY_DATA):
             own = bound_or_why(partial(self._bound_over, adjacency, lower))
             if isinstance(own, str):
-                if k == 0 and len(tried) > 2:  # code that bounds no data
+                if adjacency is wider:  # the code bounds no data
                     continue
                 return _Proof(unbounded=own)
             if exceeds(lower, own.epsilon):

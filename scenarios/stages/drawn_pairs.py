@@ -121,12 +121,12 @@ class Rows:
             return None
         sample = sample if transcript is None else sample.replica(transcript)
         count = max(64, min(ROWS, math.isqrt(int(WORK / (own.dimension * len(sample.releases))))))
-        vectors = _unit(own) * _directions(rng, count, own.dimension)
-        bends = _unit(own) * np.exp(rng.uniform(-3, 5, count)) * (rng.random(count) < 0.5)
+        vectors = unit_of(own) * _directions(rng, count, own.dimension)
+        bends = unit_of(own) * np.exp(rng.uniform(-3, 5, count)) * (rng.random(count) < 0.5)
         if isinstance(own, Surrounded):  # along or against the others
             count = min(count, AMONG)
             vectors, bends = vectors[:count], 0 * bends[:count]
-            vectors[1::2] = _unit(own) * _even(own.dimension) * rng.choice((-1.0, 1.0), (count // 2, 1))
+            vectors[1::2] = unit_of(own) * _even(own.dimension) * rng.choice((-1.0, 1.0), (count // 2, 1))
         vectors[0] = 0.0
         still = replace(cls.tilted(own, np.zeros((1, own.dimension))), record=record)
         steep = vectors[:0] if isinstance(own, Surrounded) else still._steepest(sample, agent)
@@ -184,14 +184,14 @@ class Rows:
 
     def _and(self, vectors: Array, share: float) -> "Rows":
         """These, and from a gradient of 0 changes of all sizes along and against vectors (vectors, dimension)."""
-        sizes = _unit(self.own) * np.geomspace(DRAWN[0], share * DRAWN[1], SIZES)
+        sizes = unit_of(self.own) * np.geomspace(DRAWN[0], share * DRAWN[1], SIZES)
         both = np.concatenate([vectors, -vectors])
         slopes = _center(self.own) + (sizes[:, None, None] * both).reshape(-1, both.shape[1])
         return self._beside(Rows.tilted(self.own, slopes))
 
     def _steepest(self, sample: Sample, agent: int) -> Array:
         """Vectors (some, dimension) along which the releases move most: about this row, and about a gradient of 0."""
-        unit, center, found = _unit(self.own), _center(self.own), [self.slopes[:0]]
+        unit, center, found = unit_of(self.own), _center(self.own), [self.slopes[:0]]
         for place, size in ((self.slopes, ABOUT[0]), *((center[None], size) for size in ABOUT)):
             about = replace(self, slopes=place).responses(sample, agent, np.array([size * unit]))
             found += [one.steepest(norm) for one in about for norm in ORDERS]
@@ -204,7 +204,7 @@ class Rows:
         those that were seen, by shares of its size, or turned there."""
         pairs = [rows[list(divmod(int(np.argmax(far)), len(rows)))] for rows, far in self._distances]
         ends, center = self._only(np.concatenate(pairs)), _center(self.own)
-        size = np.maximum(np.linalg.norm(ends.slopes - center, axis=1), DRAWN[0] * _unit(self.own))
+        size = np.maximum(np.linalg.norm(ends.slopes - center, axis=1), DRAWN[0] * unit_of(self.own))
         about = ends.responses(sample, agent, STEP * size)
         if not about:
             return ends._only(np.zeros(0, dtype=np.int64))
@@ -269,7 +269,7 @@ class Rows:
         if (sample := plain(simulation, agent)) is None:
             return None
         count, d = ROWS // 2, own.dimension
-        places = _unit(own) * _directions(rng, count, d)
+        places = unit_of(own) * _directions(rng, count, d)
         places *= np.exp(rng.uniform(math.log(DRAWN[0]), math.log(PLACES), (count, 1)))
         center = _center(own)
         places[1::2] += center  # so that all of a gradient is of that size
@@ -325,7 +325,7 @@ class Rows:
         own = cast("Sampled", simulation.problem.objectives[agent])
         if not 1 < own.records <= CROWD:
             return
-        start, far = np.zeros((1, own.dimension)), _OFF * _unit(own) * _even(own.dimension)
+        start, far = np.zeros((1, own.dimension)), _OFF * unit_of(own) * _even(own.dimension)
         still = -np.concatenate([own.batch([k]).gradient(start) for k in range(own.records)])
         rest = np.delete(np.arange(own.records), record)
         for high in sorted({1, len(rest) - 1, *np.linspace(0, len(rest), SHARES, dtype=int)}):
@@ -400,7 +400,7 @@ class Rows:
     @property
     def bounded(self) -> bool:
         """Whether the largest changes move the releases by no more than smaller ones."""
-        size, known = np.linalg.norm(self.slopes, axis=1) / _unit(self.own), self._known
+        size, known = np.linalg.norm(self.slopes, axis=1) / unit_of(self.own), self._known
         moved = np.max(np.abs(self.releases - self.releases[0]), axis=-1)
         near, far = (np.max(moved[known & (size > s) & (size <= 100 * s)], initial=0.0) for s in (1e2, 1e4))
         inside, out = np.max(moved[known & (size <= 1e6)], initial=0.0), size > 1e10
@@ -487,7 +487,7 @@ class EachRecord(Rows):
         if not records or sample is None:
             return None
         own = simulation.problem.objectives[agent]
-        d, unit = own.dimension, _unit(own)
+        d, unit = own.dimension, unit_of(own)
         directions = np.concatenate([_even(d)[None], np.eye(d)[evenly(d, TURNED)]])
         work = 2 * 2 * len(directions) * len(records) * (1 + len(sample.view.transcript.at_node(agent)))
         each = seen or [sample.replica(k) for k in range(max(1, min(GATES, OPENED // work)))]
@@ -626,7 +626,7 @@ def _center(own: Objective) -> Array:
     return np.asarray(-own.gradient(np.zeros((1, own.dimension)))[0], dtype=np.float64)
 
 
-def _unit(own: Objective) -> float:
+def unit_of(own: Objective) -> float:
     """Size of a gradient of the agent's own records, 1 at least."""
     own = own.objective if isinstance(own, Surrounded) else own
     return max(1.0, float(np.max(np.abs(own.gradient(np.zeros((1, own.dimension)))))))

@@ -64,7 +64,7 @@ class _Placed(Releasing):
         seen = mechanism.release(value, self)
         wanted = _with_noise(mechanism, seen, self._place(seen))
         possible = np.isfinite(mechanism.log_density(wanted, value))
-        if is_own(mechanism) and not np.all(possible):
+        if is_unknown(mechanism) and not np.all(possible):
             self._own.add(type(mechanism).__name__)
             return wanted
         return np.where(possible[:, None], wanted, seen)
@@ -75,8 +75,8 @@ def _with_noise(mechanism: Mechanism, seen: Array, wanted: Array) -> Array:
     return np.where(np.broadcast_to(deviation(mechanism), seen.shape) == 0, seen, covered(mechanism, wanted))
 
 
-def is_own(mechanism: object) -> bool:
-    """Whether it is a law of somebody's own, of which it is not known what its noise can take a value to."""
+def is_unknown(mechanism: object) -> bool:
+    """Whether of a law it is not known what its noise can take a value to: of somebody's own, or made of others."""
     return type(mechanism) not in _KNOWN
 
 
@@ -135,7 +135,7 @@ class _Resized(Releasing):
         seen, self._made = mechanism.release(value, self), self._made + 1
         if isinstance(mechanism, UniformLaplace | UniformModulo):
             return seen
-        if is_own(mechanism):  # how long its noise may be is not known
+        if is_unknown(mechanism):  # how long its noise may be is not known
             self._own.add(type(mechanism).__name__)
         hidden, scale = covered(mechanism, value), np.broadcast_to(scale_of(mechanism), value.shape)
         silent = scale == 0

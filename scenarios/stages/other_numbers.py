@@ -31,7 +31,7 @@ from netsim.shown import show
 from netsim.simulation import Simulation
 from scenarios.stages.drawn_pairs import GATES, plain
 from scenarios.stages.hidden_values import HiddenValues
-from scenarios.stages.other_noise import COPIES, LARGEST, Anywhere, Times, Typical, elsewhere, is_own
+from scenarios.stages.other_noise import COPIES, LARGEST, Anywhere, Times, Typical, elsewhere, is_unknown
 from scenarios.stages.worlds import holding, worlds
 
 EXTREMES = 1e-6, 1e3
@@ -94,7 +94,7 @@ class _Elsewhere:
         judged = [(a, b) for a, b in zip(here, there, strict=False) if a.judged[0] and b.judged[0]]
         moved = [not a.alike(b) for a, b in judged]
         own = noise.own | {
-            type(a.noise).__name__ for (a, _), one in zip(judged, moved, strict=True) if one and is_own(a.noise)
+            type(a.noise).__name__ for (a, _), one in zip(judged, moved, strict=True) if one and is_unknown(a.noise)
         }
         if own:
             return self._of_own_laws(judged, own)

@@ -67,6 +67,7 @@ from scenarios.stages.drawn_pairs import (
     least_noise,
     plain,
     steepest,
+    unit_of,
 )
 from scenarios.stages.worlds import AGENTS, activations_of, agents_of, for_listener, holding, worlds
 
@@ -203,8 +204,8 @@ def pair_for(
 
 
 def _seen_less(simulation: Simulation, looked_at: Sequence[int]) -> str | None:
-    """`Pair.seen_less` of a walk on which another agent is active more often than each of those looked at."""
-    if (times := activations_of(simulation)) is None:
+    """`Pair.seen_less` where another agent is active more often than each of those looked at."""
+    if len(looked_at) == simulation.topology.agents or (times := activations_of(simulation)) is None:
         return None
     most, busiest = max(looked_at, key=times.__getitem__), int(np.argmax(times))
     if times[most] == times[busiest]:
@@ -599,8 +600,7 @@ class _Search:
         if costs is None:
             return
         record = tried[int(np.argmax(costs))]
-        still = float(np.max(np.abs(own.gradient(np.zeros((1, own.dimension))))))
-        slope = FAR * max(1.0, still) * np.eye(own.dimension)[0]
+        slope = FAR * unit_of(own) * np.eye(own.dimension)[0]
         zero, other = (Tilted(own, side * slope, record=record) for side in (1.0, -1.0))
         for pair in replace(self, chosen=record)._apart(zero, other, f"along coordinate 0, {_BEYOND}", 1.0):
             yield replace(pair, farthest=True)
@@ -682,8 +682,7 @@ class _Search:
     @cached_property
     def _entangled(self) -> bool:
         """Whether the answer for a record moves a point at which a batch without it is asked, given all releases."""
-        tried, start = _one_of_each(self._batches, CROWD), np.zeros((1, self.own.dimension))
-        size = max(1.0, float(np.max(np.abs(self.own.gradient(start)))))
+        tried, size = _one_of_each(self._batches, CROWD), unit_of(self.own)
         some = (tried[first : first + TOGETHER] for first in range(0, len(tried), TOGETHER))
         return any(Asking.of(self._one, self.agent, self.own, each, size).entangles(self._noted) for each in some)
 
